@@ -1,0 +1,252 @@
+# What the CMakeLists.txt of each folder calls.
+#
+#   simba_add_library(NAME core SOURCES a.cc b.cc DEPS Threads::Threads)
+#   simba_add_test(NAME contention_test SOURCES contention_test.cc DEPS simba::core LABELS unit WHOLE)
+#   simba_add_program(NAME simba SOURCES main.cc DEPS simba::client INSTALL)
+
+# The tree's own root, for those who include "core/contention.h" and its like. Never installed.
+add_library(simba_internal INTERFACE)
+target_include_directories(simba_internal INTERFACE ${PROJECT_SOURCE_DIR})
+
+# Warnings for our own targets; users of the libraries do not see them.
+add_library(simba_warnings INTERFACE)
+target_compile_options(simba_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(simba_warnings INTERFACE -Wno-restrict)  # false alarms on string + string: GCC PR105651
+endif()
+if(SIMBA_WERROR)
+  target_compile_options(simba_warnings INTERFACE -Werror)
+endif()
+
+if(SIMBA_SANITIZE)
+  if(SIMBA_SANITIZE STREQUAL address)
+    set(_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
+  elseif(SIMBA_SANITIZE STREQUAL thread)
+    set(_sanitize -fsanitize=thread)
+  else()
+    message(FATAL_ERROR "SIMBA_SANITIZE is '${SIMBA_SANITIZE}': it can be empty, address or thread")
+  endif()
+  add_compile_options(${_sanitize} -fno-omit-frame-pointer)
+  add_link_options(${_sanitize})
+  # Instrumented code confuses these two analyses.
+  target_compile_options(simba_warnings INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow)
+endif()
+
+# simba_wants(FOLDER PACKAGE...): without each PACKAGE the FOLDER is left out.
+function(simba_wants folder)
+  foreach(package ${ARGN})
+    find_package(${package} QUIET)
+    if(NOT ${package}_FOUND)
+      message(STATUS "${folder} is left out: ${package} was not found")
+      list(APPEND SIMBA_LEFT_OUT ${folder})
+    endif()
+  endforeach()
+  set(SIMBA_LEFT_OUT ${SIMBA_LEFT_OUT} PARENT_SCOPE)
+endfunction()
+
+# simba_add_library(NAME name SOURCES file... [DEPS target...] [PRIVATE_DEPS target...]
+#                   [STATIC] [INTERNAL] [PACKAGES package...] [PC_REQUIRES module...])
+#
+# Makes simba_<name>, alias simba::<name>, installed as a component of the package.
+#   STATIC       a static library also where the others are shared
+#   INTERNAL     static, shared by our own libraries, no component; installed only where they are static
+#   PACKAGES     what find_package must find before a user can link the static library
+#   PC_REQUIRES  the same for pkg-config
+function(simba_add_library)
+  cmake_parse_arguments(arg "STATIC;INTERNAL" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;PACKAGES;PC_REQUIRES" ${ARGN})
+  _simba_check_arguments(simba_add_library "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
+  set(target simba_${arg_NAME})
+  set(kind)
+  if(arg_STATIC OR arg_INTERNAL)
+    set(kind STATIC)
+  endif()
+
+  add_library(${target} ${kind} ${arg_SOURCES})
+  add_library(simba::${arg_NAME} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${arg_NAME}
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}  # before 1.0 a minor version may change the ABI
+    POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    INSTALL_RPATH "$ORIGIN")  # the libraries find each other wherever they are installed
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_include_directories(${target}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target}
+    PUBLIC ${arg_DEPS}
+    PRIVATE ${arg_PRIVATE_DEPS} $<BUILD_INTERFACE:simba_warnings>)
+  if(BUILD_SHARED_LIBS)
+    target_compile_definitions(${target} PRIVATE SIMBA_BUILDING)
+  endif()
+
+  if(arg_INTERNAL AND BUILD_SHARED_LIBS)
+    return()
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL STATIC_LIBRARY)
+    set_target_properties(${target} PROPERTIES SIMBA_PACKAGES "${arg_PACKAGES}" SIMBA_PC_REQUIRES "${arg_PC_REQUIRES}")
+  endif()
+  if(NOT arg_INTERNAL)
+    set_property(GLOBAL APPEND PROPERTY SIMBA_COMPONENTS ${arg_NAME})
+  endif()
+  install(TARGETS ${target} EXPORT simbaTargets
+    RUNTIME COMPONENT simba_runtime
+    LIBRARY COMPONENT simba_runtime NAMELINK_COMPONENT simba_development
+    ARCHIVE COMPONENT simba_development)
+endfunction()
+
+# simba_add_test(NAME name SOURCES file... [DEPS target...] [LABELS unit|sleeping|cpu] [TIMEOUT seconds] [WHOLE])
+#
+# Makes the GoogleTest program <name>. Each case is a ctest entry "<folder>/<Suite>.<Case>". The label says how the
+# case is run: unit in parallel, sleeping with many at once because it waits, cpu alone.
+#   WHOLE   for many cases of milliseconds each: one entry "<folder>/<name>" with the label unit runs them all and
+#           writes gtest/<folder>/<name>.xml, from which script/test counts the cases. The single cases are there
+#           too, with the label `case`, for script/test --filter.
+function(simba_add_test)
+  if(NOT SIMBA_BUILD_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(arg "WHOLE" "NAME;TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  _simba_check_arguments(simba_add_test "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
+  if(NOT arg_LABELS)
+    set(arg_LABELS unit)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  list(LENGTH arg_LABELS count)
+  if(count GREATER 1 OR (arg_WHOLE AND NOT arg_LABELS STREQUAL unit))
+    message(FATAL_ERROR "simba_add_test(${arg_NAME}): one label only, and WHOLE goes with unit")
+  endif()
+
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} simba_internal simba_warnings
+    GTest::gtest_main $<TARGET_NAME_IF_EXISTS:GTest::gmock>)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  if(arg_WHOLE)
+    add_test(NAME ${folder}/${arg_NAME}
+      COMMAND ${arg_NAME} --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${folder}/${arg_NAME}.xml)
+    set_tests_properties(${folder}/${arg_NAME} PROPERTIES LABELS "unit;whole" TIMEOUT ${arg_TIMEOUT})
+    set(arg_LABELS case)
+  endif()
+  include(GoogleTest)
+  gtest_discover_tests(${arg_NAME}
+    TEST_PREFIX ${folder}/
+    NO_PRETTY_VALUES NO_PRETTY_TYPES
+    DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# simba_add_program(NAME name SOURCES file... [DEPS target...] [INSTALL])
+function(simba_add_program)
+  cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;DEPS" ${ARGN})
+  _simba_check_arguments(simba_add_program "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} simba_internal simba_warnings)
+  if(arg_INSTALL)
+    set_target_properties(${arg_NAME} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    install(TARGETS ${arg_NAME} RUNTIME COMPONENT simba_runtime)
+  endif()
+endfunction()
+
+function(_simba_check_arguments caller unparsed name sources)
+  if(unparsed OR NOT name OR NOT sources)
+    message(FATAL_ERROR "${caller}: needs NAME and SOURCES; does not know '${unparsed}'")
+  endif()
+endfunction()
+
+# Every simba library that LIBRARY links, itself first and what it needs after it.
+function(_simba_closure library result)
+  set(found ${library})
+  set(rest ${library})
+  while(rest)
+    list(POP_FRONT rest next)
+    get_target_property(links ${next} LINK_LIBRARIES)
+    foreach(link ${links})
+      string(REGEX REPLACE "^simba::" "simba_" link "${link}")
+      if(TARGET ${link} AND link MATCHES "^simba_" AND NOT link MATCHES "^simba_(internal|warnings)$")
+        list(REMOVE_ITEM found ${link})  # the last mention counts: a linker reads from left to right
+        list(APPEND found ${link})
+        list(APPEND rest ${link})
+      endif()
+    endforeach()
+  endwhile()
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# Installs the headers, the CMake package with its components, and simba.pc. Called once, after every library.
+function(simba_install_package)
+  get_property(components GLOBAL PROPERTY SIMBA_COMPONENTS)
+  if(NOT components)
+    return()
+  endif()
+  set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/simba)
+
+  # simba::simba is everything but the test support, which would pull in GoogleTest.
+  add_library(simba_all INTERFACE)
+  add_library(simba::simba ALIAS simba_all)
+  set_target_properties(simba_all PROPERTIES EXPORT_NAME simba)
+  set(everything ${components})
+  list(REMOVE_ITEM everything testing)
+  list(TRANSFORM everything PREPEND simba:: OUTPUT_VARIABLE everything)
+  target_link_libraries(simba_all INTERFACE ${everything})
+  install(TARGETS simba_all EXPORT simbaTargets)
+
+  set(SIMBA_PACKAGE_TABLE)
+  foreach(component ${components})
+    _simba_collect(simba_${component} SIMBA_PACKAGES packages)
+    string(APPEND SIMBA_PACKAGE_TABLE "set(_simba_packages_${component} \"${packages}\")\n")
+  endforeach()
+  set(SIMBA_COMPONENTS ${components})
+
+  set(libraries)
+  set(requires)
+  foreach(component ${components})
+    if(NOT component STREQUAL testing)
+      _simba_closure(simba_${component} closure)
+      foreach(library ${closure})
+        get_target_property(type ${library} TYPE)
+        if(NOT (BUILD_SHARED_LIBS AND type STREQUAL STATIC_LIBRARY))
+          list(REMOVE_ITEM libraries -l${library})
+          list(APPEND libraries -l${library})
+        endif()
+      endforeach()
+      _simba_collect(simba_${component} SIMBA_PC_REQUIRES modules)
+      list(APPEND requires ${modules})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES requires)
+  list(JOIN libraries " " SIMBA_PC_LIBS)
+  list(JOIN requires ", " SIMBA_PC_REQUIRES)
+
+  include(CMakePackageConfigHelpers)
+  configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/simbaConfig.cmake.in simbaConfig.cmake
+    INSTALL_DESTINATION ${cmake_dir} NO_SET_AND_CHECK_MACRO)
+  write_basic_package_version_file(simbaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/simba.pc.in simba.pc @ONLY)
+  install(EXPORT simbaTargets NAMESPACE simba:: DESTINATION ${cmake_dir} COMPONENT simba_development)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/simbaConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/simbaConfigVersion.cmake
+    DESTINATION ${cmake_dir} COMPONENT simba_development)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/simba.pc
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT simba_development)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/simba
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT simba_development FILES_MATCHING PATTERN "*.h")
+endfunction()
+
+# The values of a list PROPERTY over everything LIBRARY links, each once.
+function(_simba_collect library property result)
+  _simba_closure(${library} closure)
+  set(values)
+  foreach(each ${closure})
+    get_target_property(value ${each} ${property})
+    if(value)
+      list(APPEND values ${value})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES values)
+  set(${result} "${values}" PARENT_SCOPE)
+endfunction()
