@@ -1,0 +1,118 @@
+#include "core/batcher.h"
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+#include <utility>
+
+namespace simba::core {
+namespace {
+
+void seal(Batch& batch) {
+  std::sort(batch.jobs.begin(), batch.jobs.end(),
+            [](const Job& a, const Job& b) { return a.mutex < b.mutex; });
+  batch.deadline = LocalTime::max();
+  for (const Job& job : batch.jobs) batch.deadline = std::min(batch.deadline, job.deadline);
+}
+
+}  // namespace
+
+void Batcher::add(Job job) { queue_of(lane_of(job.kind)).jobs.push_back(std::move(job)); }
+
+bool Batcher::may_go(const Queue& queue, LocalTime now) {
+  return !queue.jobs.empty() && may_go_at(queue) <= now;
+}
+
+// At once when nothing is under way that is worth waiting for; else when the oldest job has waited
+// long enough and there is room for one more call.
+LocalTime Batcher::may_go_at(const Queue& queue) {
+  if (queue.under_way.empty()) return LocalTime::min();
+  if (queue.under_way.size() >= kMostCallsPerLane) return LocalTime::max();
+  std::vector<LocalTime> overdue;
+  for (const auto& [number, at] : queue.under_way) overdue.push_back(at);
+  std::sort(overdue.begin(), overdue.end(), std::greater<>{});
+  const LocalTime all_hang = overdue.front();
+  const bool full = overdue.size() >= kCallsPerLane;
+  const LocalTime room = full ? overdue[kCallsPerLane - 1] : LocalTime::min();
+  return std::min(all_hang, std::max(room, queue.jobs.front().due + kPatience));
+}
+
+std::optional<Batch> Batcher::next(LocalTime now) {
+  if (!halves_.empty()) {
+    Batch half = std::move(halves_.front());
+    halves_.pop_front();
+    return sent(std::move(half));
+  }
+  for (const Lane lane : {Lane::kKeep, Lane::kAsk}) {
+    Queue& queue = queue_of(lane);
+    if (may_go(queue, now)) return sent(gather(queue, lane));
+  }
+  return std::nullopt;
+}
+
+Batch Batcher::sent(Batch batch) {
+  batch.number = ++last_number_;
+  queue_of(batch.lane).under_way.emplace_back(batch.number, batch.deadline + kOverdue);
+  return batch;
+}
+
+void Batcher::back(const Batch& batch) {
+  std::erase_if(queue_of(batch.lane).under_way,
+                [&](const auto& call) { return call.first == batch.number; });
+}
+
+// The oldest job, and with it what is of its kind: one per mutex, nobody that has to go alone.
+Batch Batcher::gather(Queue& queue, Lane lane) {
+  Batch batch{lane, queue.jobs.front().kind, {}, {}, 0};
+  const bool alone = !alone_.empty() && alone_.contains(queue.jobs.front().mutex);
+  const bool single = alone || queue.jobs.size() == 1 || queue.limit == 1;
+  batch.jobs.push_back(std::move(queue.jobs.front()));
+  queue.jobs.pop_front();
+  if (!single) {
+    std::unordered_set<std::string> taken{batch.jobs.front().mutex};
+    std::deque<Job> rest;
+    for (Job& job : queue.jobs) {
+      const bool joins = job.kind == batch.kind && batch.jobs.size() < queue.limit &&
+                         !alone_.contains(job.mutex) && taken.insert(job.mutex).second;
+      (joins ? static_cast<void>(batch.jobs.push_back(std::move(job)))
+             : static_cast<void>(rest.push_back(std::move(job))));
+    }
+    queue.jobs = std::move(rest);
+  }
+  seal(batch);
+  return batch;
+}
+
+LocalTime Batcher::next_timer() const {
+  LocalTime soonest = LocalTime::max();
+  for (const Queue& queue : queues_) {
+    if (!queue.jobs.empty()) soonest = std::min(soonest, may_go_at(queue));
+  }
+  return soonest;
+}
+
+void Batcher::succeeded(const Batch& batch) {
+  back(batch);
+  Queue& queue = queue_of(batch.lane);
+  if (batch.jobs.size() >= queue.limit) queue.limit = std::min(queue.limit * 2, kLargest);
+}
+
+void Batcher::failed(const Batch& batch) {
+  back(batch);
+  Queue& queue = queue_of(batch.lane);
+  if (batch.jobs.size() > 1) queue.limit = std::min(queue.limit, batch.jobs.size() / 2);
+}
+
+void Batcher::split(Batch batch) {
+  failed(batch);
+  Batch second{batch.lane, batch.kind, {}, {}, 0};
+  const auto middle = batch.jobs.begin() + static_cast<std::ptrdiff_t>(batch.jobs.size() / 2);
+  std::move(middle, batch.jobs.end(), std::back_inserter(second.jobs));
+  batch.jobs.erase(middle, batch.jobs.end());
+  seal(batch);
+  seal(second);
+  halves_.push_back(std::move(batch));
+  halves_.push_back(std::move(second));
+}
+
+}  // namespace simba::core

@@ -1,0 +1,80 @@
+#include "simba/client.h"
+
+#include <array>
+#include <utility>
+
+#include "core/session.h"
+#include "core/thread_executor.h"
+
+namespace simba::core {
+namespace {
+
+constexpr std::chrono::seconds kFarewellPatience{1};
+
+}  // namespace
+
+Session::Session(std::shared_ptr<Store> store, ClientOptions its_options)
+    : options(std::move(its_options)),
+      engine_(std::make_shared<Engine>(std::move(store),
+                                       options.executor ? options.executor : make_thread_executor(),
+                                       options.on_event)) {
+  static_cast<void>(Timing::of(options.contend));
+  engine_->open();
+}
+
+Session::~Session() { engine_->close(kFarewellPatience); }
+
+Engine& Session::engine() const {
+  if (engine_->is_forked()) {
+    throw Error(
+        Errc::kMisuse,
+        "this process was forked after the client was made; make a new client in the child");
+  }
+  return *engine_;
+}
+
+void Session::log(LogLevel level, const std::string& line) const {
+  if (options.log) options.log(level, line);
+}
+
+}  // namespace simba::core
+
+namespace simba::inline v0 {
+
+Client::Client(std::shared_ptr<Store> store, ClientOptions options)
+    : session_(std::make_shared<core::Session>(std::move(store), std::move(options))) {}
+
+Client::~Client() = default;
+Client::Client(const Client&) = default;
+Client& Client::operator=(const Client&) = default;
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+
+Observation Client::observe(std::string_view mutex, milliseconds timeout) {
+  core::Engine& engine = session_->engine();
+  engine.store().check_mutex(mutex);
+  const std::array<std::string_view, 1> names{mutex};
+  Answers answers = engine.store().observe(names, engine.executor().now() + timeout);
+  if (answers.size() == 1) {
+    if (const auto* seen = std::get_if<Observation>(&answers[0])) return *seen;
+    if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
+  }
+  throw Error(Errc::kTimeout, "no answer about '" + std::string(mutex) + "'");
+}
+
+std::vector<Listed> Client::list(std::string_view prefix, std::size_t limit, milliseconds timeout) {
+  core::Engine& engine = session_->engine();
+  return engine.store().list(prefix, limit, engine.executor().now() + timeout);
+}
+
+Observation Client::evict(std::string_view mutex, std::string_view wire_id, Token token,
+                          Eviction how, milliseconds timeout) {
+  core::Engine& engine = session_->engine();
+  engine.store().check_mutex(mutex);
+  return engine.store().evict(mutex, wire_id, token, how, engine.executor().now() + timeout);
+}
+
+const ClientOptions& Client::options() const { return session_->options; }
+Store& Client::store() { return session_->engine().store(); }
+
+}  // namespace simba::inline v0

@@ -1,0 +1,259 @@
+#include "simba/contend_service.h"
+
+#include <utility>
+
+#include "core/bell.h"
+#include "core/session.h"
+
+namespace simba::inline v0 {
+namespace {
+
+using Phase = core::Contention::Phase;
+
+// Whose callback runs on this thread: stop() must not wait for itself.
+thread_local const void* inside_callback_of = nullptr;
+
+class FunctionContender : public MutexContender {
+ public:
+  FunctionContender(std::string mutex, ContenderCallbacks callbacks, std::string contender_id)
+      : MutexContender(std::move(mutex), std::move(contender_id)),
+        callbacks_(std::move(callbacks)) {}
+  void on_acquired(const MutexState& state) override {
+    if (callbacks_.on_acquired) callbacks_.on_acquired(state);
+  }
+  void on_released(const MutexState& state) override {
+    if (callbacks_.on_released) callbacks_.on_released(state);
+  }
+
+ private:
+  const ContenderCallbacks callbacks_;
+};
+
+}  // namespace
+
+const char* to_string(Status status) noexcept {
+  switch (status) {
+    case Status::kInitial:
+      return "INITIAL";
+    case Status::kStarting:
+      return "STARTING";
+    case Status::kRunning:
+      return "RUNNING";
+    case Status::kStopping:
+      return "STOPPING";
+  }
+  return "unknown";
+}
+
+MutexContender::MutexContender(std::string mutex, std::string contender_id)
+    : mutex_(std::move(mutex)), contender_id_(std::move(contender_id)) {}
+
+void MutexContender::notify_owner(const MutexState& state) {
+  if (!state.is_changed()) return;
+  if (state.is_acquired()) on_acquired(state);
+  if (state.is_released()) on_released(state);
+}
+
+void MutexContender::on_acquired(const MutexState&) {}
+void MutexContender::on_released(const MutexState&) {}
+
+std::shared_ptr<MutexContender> make_contender(std::string mutex, ContenderCallbacks callbacks,
+                                               std::string contender_id) {
+  return std::make_shared<FunctionContender>(std::move(mutex), std::move(callbacks),
+                                             std::move(contender_id));
+}
+
+namespace {
+
+// Tells the user. The engine holds it, and it holds the client: a service that is destroyed inside
+// one of its callbacks is still told of its end, and its mutex released.
+struct Notifier {
+  void notify(const MutexState& change) const noexcept;
+  void log_change(const MutexState& change) const;
+
+  const std::shared_ptr<core::Session> session;
+  const std::shared_ptr<MutexRetriever> retriever;
+};
+
+void Notifier::notify(const MutexState& change) const noexcept {
+  const void* const outer = std::exchange(inside_callback_of, this);
+  log_change(change);
+  try {
+    retriever->notify_owner(change);
+  } catch (const std::exception& error) {
+    session->log(LogLevel::kError,
+                 "a callback of '" + retriever->mutex() + "' threw: " + error.what());
+  } catch (...) {
+    session->log(LogLevel::kError, "a callback of '" + retriever->mutex() + "' threw");
+  }
+  inside_callback_of = outer;
+}
+
+void Notifier::log_change(const MutexState& change) const {
+  if (!session->options.log) return;
+  const std::string& mutex = retriever->mutex();
+  if (change.is_acquired()) {
+    session->log(LogLevel::kInfo, change.self + " acquired '" + mutex + "', token " +
+                                      std::to_string(change.term.token()));
+  } else if (change.is_released()) {
+    session->log(LogLevel::kInfo,
+                 change.self + " no longer owns '" + mutex + "': " + to_string(change.loss.reason));
+  }
+}
+
+}  // namespace
+
+struct MutexRetrievalService::State {
+  State(const Client& client, std::shared_ptr<MutexRetriever> retriever, std::string label,
+        core::Goal goal, const ContendOptions& options);
+
+  core::Engine& engine() const { return notifier->session->engine(); }
+  bool is_over() const { return engine().snapshot(*who).phase == Phase::kIdle; }
+  Status status() const;
+  [[noreturn]] void refuse(const char* what, Status status) const;
+
+  const std::shared_ptr<const Notifier> notifier;
+  const std::shared_ptr<core::Bell> bell = std::make_shared<core::Bell>();
+  std::shared_ptr<core::Enrolled> who;
+  std::mutex starting;  // makes start() and stop() one at a time
+};
+
+MutexRetrievalService::State::State(const Client& client, std::shared_ptr<MutexRetriever> retriever,
+                                    std::string label, core::Goal goal,
+                                    const ContendOptions& options)
+    : notifier(std::make_shared<Notifier>(Notifier{client.session(), std::move(retriever)})) {
+  core::Spec spec;
+  spec.mutex = notifier->retriever->mutex();
+  spec.label = std::move(label);
+  spec.options = options;
+  spec.goal = goal;
+  spec.handle_executor = client.options().handle_executor;
+  spec.poke = [bell = bell] { bell->ring(); };
+  spec.notify = [notifier = notifier](const MutexState& change) { notifier->notify(change); };
+  who = engine().enroll(std::move(spec));
+}
+
+Status MutexRetrievalService::State::status() const {
+  const core::Engine::Snapshot now = engine().snapshot(*who);
+  if (now.phase == Phase::kIdle) return Status::kInitial;
+  if (now.is_stopping) return Status::kStopping;
+  return now.has_answer ? Status::kRunning : Status::kStarting;
+}
+
+void MutexRetrievalService::State::refuse(const char* what, Status status) const {
+  throw Error(Errc::kMisuse, std::string("cannot ") + what + " the service of '" +
+                                 notifier->retriever->mutex() + "' while it is " +
+                                 to_string(status));
+}
+
+MutexRetrievalService::MutexRetrievalService(std::shared_ptr<State> state)
+    : state_(std::move(state)) {}
+
+MutexRetrievalService::MutexRetrievalService(const Client& client,
+                                             std::shared_ptr<MutexRetriever> retriever,
+                                             const ContendOptions& options)
+    : state_(std::make_shared<State>(client, std::move(retriever), std::string{},
+                                     core::Goal::kObserve, options)) {}
+
+MutexRetrievalService::~MutexRetrievalService() { close(); }
+
+void MutexRetrievalService::start() {
+  const std::lock_guard lock(state_->starting);
+  const Status status = state_->status();
+  if (status != Status::kInitial) state_->refuse("start", status);
+  state_->engine().start(state_->who);
+}
+
+void MutexRetrievalService::stop() {
+  stop(std::chrono::ceil<milliseconds>(state_->who->machine.timing().patience));
+}
+
+bool MutexRetrievalService::stop(milliseconds grace) {
+  {
+    const std::lock_guard lock(state_->starting);
+    const Status status = state_->status();
+    if (!is_active(status)) state_->refuse("stop", status);
+    state_->engine().stop(state_->who, grace);
+  }
+  if (inside_callback_of == state_->notifier.get()) return true;
+  state_->bell->wait(core::Bell::Clock::time_point::max(), [&] { return state_->is_over(); });
+  return Term(state_->engine().snapshot(*state_->who).term).loss().reason != LossReason::kAbandoned;
+}
+
+void MutexRetrievalService::close() noexcept {
+  try {
+    if (!state_->notifier->session->is_forked() && running()) stop();
+  } catch (const Error&) {
+    return;  // somebody else has stopped it meanwhile
+  }
+}
+
+Status MutexRetrievalService::status() const { return state_->status(); }
+const std::shared_ptr<MutexRetriever>& MutexRetrievalService::retriever() const {
+  return state_->notifier->retriever;
+}
+const std::string& MutexRetrievalService::mutex() const { return state_->who->spec.mutex; }
+const ContendOptions& MutexRetrievalService::options() const { return state_->who->spec.options; }
+MutexState MutexRetrievalService::mutex_state() const {
+  return state_->engine().snapshot(*state_->who).state;
+}
+
+MutexContendService::MutexContendService(const Client& client,
+                                         std::shared_ptr<MutexContender> contender)
+    : MutexContendService(client, std::move(contender), client.options().contend) {}
+
+MutexContendService::MutexContendService(const Client& client,
+                                         std::shared_ptr<MutexContender> contender,
+                                         const ContendOptions& options)
+    : MutexRetrievalService(std::make_shared<State>(client, contender, contender->contender_id(),
+                                                    core::Goal::kKeep, options)),
+      contender_(std::move(contender)) {}
+
+Term MutexContendService::term() const {
+  if (state_->notifier->session->is_forked()) return {};
+  return Term(state_->engine().snapshot(*state_->who).term);
+}
+
+namespace {
+
+class ContendFactory : public MutexContendServiceFactory {
+ public:
+  ContendFactory(const Client& client, const ContendOptions& options)
+      : client_(client), options_(options) {}
+  std::unique_ptr<MutexContendService> create_mutex_contend_service(
+      std::shared_ptr<MutexContender> contender) override {
+    return std::make_unique<MutexContendService>(client_, std::move(contender), options_);
+  }
+
+ private:
+  const Client client_;
+  const ContendOptions options_;
+};
+
+class RetrievalFactory : public MutexRetrievalServiceFactory {
+ public:
+  RetrievalFactory(const Client& client, const ContendOptions& options)
+      : client_(client), options_(options) {}
+  std::unique_ptr<MutexRetrievalService> create_mutex_retrieval_service(
+      std::shared_ptr<MutexRetriever> retriever) override {
+    return std::make_unique<MutexRetrievalService>(client_, std::move(retriever), options_);
+  }
+
+ private:
+  const Client client_;
+  const ContendOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<MutexContendServiceFactory> make_contend_service_factory(
+    const Client& client, const ContendOptions& options) {
+  return std::make_unique<ContendFactory>(client, options);
+}
+
+std::unique_ptr<MutexRetrievalServiceFactory> make_retrieval_service_factory(
+    const Client& client, const ContendOptions& options) {
+  return std::make_unique<RetrievalFactory>(client, options);
+}
+
+}  // namespace simba::inline v0

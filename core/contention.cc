@@ -1,0 +1,474 @@
+#include "core/contention.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "simba/contend_period.h"
+#include "simba/contender_id.h"
+
+namespace simba::core {
+namespace {
+
+constexpr LocalTime kNever = LocalTime::max();
+constexpr milliseconds kForever = std::chrono::hours{24 * 365};
+constexpr milliseconds kPollWithPush{5000};
+constexpr milliseconds kPollWithoutPush{1000};
+constexpr nanoseconds kShortestWait = milliseconds{1};
+// A retired id is remembered for this many leases: a claim may be late by one, and last another.
+constexpr int kMemory = 2;
+// A watchdog this late did not run: the process or the machine stood still.
+constexpr nanoseconds kStoodStill = milliseconds{500};
+
+// What a store says may be far away, or nonsense: more than a year is a year.
+milliseconds left(StoreTime until, StoreTime now) {
+  if (until >= now) return until - now < kForever ? until - now : kForever;
+  return now - until < kForever ? until - now : -kForever;
+}
+
+}  // namespace
+
+Contention::Contention(std::string label, const ContendOptions& options, bool queues,
+                       Executor& executor)
+    : label_(std::move(label)),
+      options_(options),
+      timing_(Timing::of(options)),
+      queues_(queues),
+      executor_(executor) {}
+
+// --- events
+// ---------------------------------------------------------------------------------------
+
+Effects Contention::start(Goal goal, LocalTime now) {
+  goal_ = goal;
+  stop_ = has_answer_ = false;
+  grace_end_ = kNever;
+  owner_ = MutexOwner::none();
+  owner_seen_at_ = StoreTime{};
+  if (call_) call_->stale = true;
+  begin_attempt(now + options_.initial_delay);
+  Effects effects;
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::stop(LocalTime now, nanoseconds patience) {
+  Effects effects;
+  expire(effects, now);
+  if (phase_ == Phase::kIdle || stop_) return effects;
+  stop_ = true;
+  if (phase_ == Phase::kHolding) {
+    end(effects, now, patience);
+  } else if (phase_ == Phase::kDraining || phase_ == Phase::kEnding) {
+    grace_end_ = now + patience;
+  } else if (phase_ == Phase::kTrying && call_ && !call_->stale) {
+    phase_ = Phase::kStopping;
+    due_ = kNever;
+  } else if (phase_ == Phase::kTrying) {
+    end_attempt(effects, now);
+  }
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::give_up(LocalTime now) {
+  Effects effects;
+  if (phase_ != Phase::kTrying) return effects;
+  const bool under_way = call_ && !call_->stale && call_->kind == CallKind::kTake;
+  if (under_way || leaves_trace_ || is_queued())
+    effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
+  if (call_) call_->stale = true;
+  phase_ = Phase::kIdle;
+  due_ = kNever;
+  effects.former = wire_id_;
+  effects.over = true;
+  return effects;
+}
+
+Effects Contention::work_done(const std::string& wire_id, LocalTime now) {
+  Effects effects;
+  expire(effects, now);
+  if (wire_id != wire_id_) return effects;  // of a term that was abandoned long ago
+  if (phase_ == Phase::kEnding) {
+    term_.reset();  // before the store is told: from here on the next owner may enter
+    phase_ = Phase::kReleasing;
+    if (call_) call_->stale = true;
+    due_kind_ = CallKind::kRelease;
+    due_ = now;
+  } else if (phase_ == Phase::kDraining) {
+    if (leaves_trace_) effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
+    after_term(effects, now);
+  }
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::wake(LocalTime now) {
+  Effects effects;
+  if (phase_ == Phase::kTrying && has_asked_) {
+    if (call_) {
+      woken_ = true;
+    } else if (due_ > now) {
+      due_kind_ = goal_ == Goal::kObserve ? CallKind::kObserve : CallKind::kTake;
+      due_ = now;
+    }
+  }
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::timer(LocalTime now) {
+  Effects effects;
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::answered(std::uint64_t number, const Observation& seen, LocalTime sent,
+                             LocalTime now) {
+  Effects effects;
+  expire(effects, now);
+  if (!call_ || call_->number != number) return effects;
+  const Call call = *call_;
+  call_.reset();
+  if (!call.stale) {
+    has_answer_ = true;
+    failures_ = 0;
+    switch (phase_) {
+      case Phase::kTrying:
+        answered_try(effects, call.kind, seen, sent, now);
+        break;
+      case Phase::kStopping:
+        if (is_granted(seen)) leaves_trace_ = true;
+        end_attempt(effects, now);
+        break;
+      case Phase::kHolding:
+      case Phase::kEnding:
+        answered_renewal(effects, seen, sent, now);
+        break;
+      case Phase::kReleasing:
+        after_term(effects, now);
+        break;
+      case Phase::kIdle:
+      case Phase::kDraining:
+        break;
+    }
+  }
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::passed_over(std::uint64_t number, LocalTime now) {
+  Effects effects;
+  if (!awaits(number) || phase_ != Phase::kTrying) return effects;
+  call_.reset();
+  has_answer_ = true;
+  failures_ = 0;
+  due_kind_ = CallKind::kObserve;
+  due_ = woken_ ? now : now + poll();
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::failed(std::uint64_t number, Errc code, LocalTime now) {
+  Effects effects;
+  expire(effects, now);
+  if (!call_ || call_->number != number) return effects;
+  fail(effects, code, now);
+  drive(effects, now);
+  return effects;
+}
+
+Effects Contention::overheard(const Observation& seen, LocalTime now) {
+  Effects effects;
+  if (phase_ != Phase::kTrying || call_ || seen.now < owner_seen_at_) return effects;
+  owner_seen_at_ = seen.now;
+  note_other(effects, seen);
+  // Still before its first question: it has to be asked, whatever others heard.
+  if (has_answer_) wait(seen, now);
+  drive(effects, now);
+  return effects;
+}
+
+LocalTime Contention::next_timer() const {
+  LocalTime at = call_ ? call_->overdue : due_;
+  if (phase_ == Phase::kHolding || phase_ == Phase::kEnding) {
+    at = std::min(at, term_->revoke_at);
+    if (options_.max_hold > milliseconds{0} && phase_ == Phase::kHolding) {
+      at = std::min(at, term_->began + options_.max_hold);
+    }
+  }
+  return phase_ == Phase::kIdle && !call_ ? kNever : std::min(at, grace_end_);
+}
+
+// --- what follows from an event
+// -------------------------------------------------------------------
+
+// Whatever is due by now, in the order in which it matters: first what must not be believed any
+// more.
+void Contention::drive(Effects& effects, LocalTime now) {
+  expire(effects, now);
+  if (phase_ == Phase::kHolding && options_.max_hold > milliseconds{0} &&
+      now >= term_->began + options_.max_hold) {
+    end(effects, now, timing_.patience);
+  }
+  if (now >= grace_end_) {
+    grace_end_ = kNever;
+    if (phase_ == Phase::kEnding) {
+      lose(effects, {LossReason::kAbandoned, {}}, MutexOwner::none());
+      leaves_trace_ = false;  // nothing is released: the work still runs, so the lease runs out
+    }
+    if (phase_ == Phase::kDraining && stop_) {
+      phase_ = Phase::kIdle;
+      effects.over = true;
+    }
+  }
+  if (call_ && now >= call_->overdue) fail(effects, Errc::kTimeout, now);
+  if (!call_ && due_ <= now) issue(effects, now);
+}
+
+// The call under way brought no answer.
+void Contention::fail(Effects& effects, Errc code, LocalTime now) {
+  const Call call = *std::exchange(call_, std::nullopt);
+  if (call.stale) return;
+  ++failures_;
+  if (call.kind == CallKind::kTake) leaves_trace_ = true;
+  if (phase_ == Phase::kStopping) {
+    end_attempt(effects, now);
+  } else if (phase_ == Phase::kReleasing) {
+    effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
+    after_term(effects, now);
+  } else if (term_ && code == Errc::kReplaced) {
+    lose(effects, {LossReason::kReplaced, {}}, MutexOwner::none());
+    leaves_trace_ = false;  // the new store never heard of it
+  } else {
+    due_ = now + backoff();
+  }
+}
+
+void Contention::issue(Effects& effects, LocalTime now) {
+  Ask ask{due_kind_, ++last_number_, wire_id_, 0, now + timing_.call_deadline};
+  if (due_kind_ == CallKind::kRenew) {
+    ask.token = term_->token;
+    ask.deadline = std::min(now + scaled(timing_.call_deadline), term_->revoke_at);
+  }
+  // A call that outlives its deadline twice over is hanging in the driver; it is not waited for.
+  call_ = Call{due_kind_, ask.number, ask.deadline + timing_.call_deadline};
+  due_ = kNever;
+  woken_ = false;
+  has_asked_ = true;
+  effects.ask = std::move(ask);
+}
+
+void Contention::begin_attempt(LocalTime due) {
+  phase_ = Phase::kTrying;
+  term_.reset();
+  wire_id_.clear();
+  if (goal_ != Goal::kObserve) {
+    const std::uint64_t random = executor_.random();
+    wire_id_ = make_wire_id(label_, random, is_uuid_label(label_) ? executor_.random() : 0);
+  }
+  leaves_trace_ = false;
+  has_asked_ = false;
+  woken_ = false;
+  failures_ = 0;
+  due_kind_ = goal_ == Goal::kObserve ? CallKind::kObserve : CallKind::kTake;
+  due_ = due;
+}
+
+// A stop during an attempt: what it may have left in the store is taken back before it is over.
+void Contention::end_attempt(Effects& effects, LocalTime now) {
+  if (leaves_trace_ || is_queued()) {
+    phase_ = Phase::kReleasing;
+    due_kind_ = CallKind::kRelease;
+    due_ = now;
+    return;
+  }
+  after_term(effects, now);
+}
+
+void Contention::answered_try(Effects& effects, CallKind kind, const Observation& seen,
+                              LocalTime sent, LocalTime now) {
+  if (kind == CallKind::kTake && is_granted(seen)) {
+    hold(effects, seen, sent, now);
+    return;
+  }
+  owner_seen_at_ = seen.now;
+  note_other(effects, seen);
+  wait(seen, now);
+  if (woken_) {
+    due_kind_ = goal_ == Goal::kObserve ? CallKind::kObserve : CallKind::kTake;
+    due_ = now;
+  } else if (kind == CallKind::kTake && due_ <= now) {
+    due_ =
+        now + backoff();  // a store that neither grants nor names an owner is not asked in a loop
+  }
+}
+
+// Only my own reply makes me owner, and only while its lease runs.
+bool Contention::is_granted(const Observation& seen) const {
+  return seen.owner.is_owner(wire_id_) && seen.owner.token != 0 &&
+         seen.owner.transition_at >= seen.now;
+}
+
+void Contention::hold(Effects& effects, const Observation& seen, LocalTime sent, LocalTime now) {
+  term_ = TermTimes{wire_id_, seen.owner.token, now, sent, {}, {}};
+  extend(seen, sent);
+  if (now >= term_->ttl_end) {  // too late to be of use: given back, never adopted
+    effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
+    term_.reset();
+    begin_attempt(now + backoff());
+    return;
+  }
+  phase_ = Phase::kHolding;
+  effects.began = true;
+  note_owner(effects, seen.owner, wire_id_);
+}
+
+// R1: counted from before the request was sent; a store that granted less is taken at its word.
+void Contention::extend(const Observation& seen, LocalTime sent) {
+  const nanoseconds granted = left(seen.owner.transition_at, seen.now);
+  const nanoseconds missing = std::max(nanoseconds{0}, timing_.lease() - granted);
+  TermTimes& term = *term_;
+  term.sent = sent;
+  term.revoke_at = sent + timing_.revoke_at - missing;
+  term.ttl_end = std::min(sent + timing_.ttl_end, term.revoke_at);
+  if (seen.owner.ttl_at) {
+    term.ttl_end = std::min(term.ttl_end, sent + left(*seen.owner.ttl_at, seen.now));
+  }
+  due_kind_ = CallKind::kRenew;
+  due_ = sent + scaled(timing_.renew);
+}
+
+// A span of the owner's, shortened where the store granted less than was asked for.
+nanoseconds Contention::scaled(nanoseconds span) const {
+  const nanoseconds window = std::max(term_->ttl_end - term_->sent, nanoseconds{0});
+  if (window >= timing_.ttl_end) return span;
+  const double share =
+      static_cast<double>(window.count()) / static_cast<double>(timing_.ttl_end.count());
+  return nanoseconds{static_cast<nanoseconds::rep>(static_cast<double>(span.count()) * share)};
+}
+
+void Contention::answered_renewal(Effects& effects, const Observation& seen, LocalTime sent,
+                                  LocalTime now) {
+  if (is_granted(seen) && seen.owner.token == term_->token) {
+    extend(seen, sent);
+    if (phase_ == Phase::kHolding) owner_ = seen.owner;
+    expire(effects, now);
+    return;
+  }
+  const bool named = seen.owner.is_owner(wire_id_);
+  const bool other_token = seen.owner.token != term_->token;
+  Loss loss{LossReason::kSuperseded, seen.owner.id};
+  if (seen.owner.id.empty()) loss.reason = LossReason::kForced;
+  if (named && !other_token) loss = {LossReason::kExpired, {}};
+  lose(effects, std::move(loss), seen.owner);
+  leaves_trace_ = named && other_token;  // else the store has said that nothing there is ours
+}
+
+void Contention::expire(Effects& effects, LocalTime now) {
+  const bool owns = phase_ == Phase::kHolding || phase_ == Phase::kEnding;
+  if (owns && now >= term_->revoke_at) {
+    lose(effects, {why_expired(now), {}}, MutexOwner::none());
+  }
+}
+
+LossReason Contention::why_expired(LocalTime now) const {
+  if (now >= term_->revoke_at + kStoodStill) return LossReason::kClockJump;
+  return failures_ > 0 || call_ ? LossReason::kUnreachable : LossReason::kExpired;
+}
+
+// The clean end: the term goes on, and is renewed, until the work has returned.
+void Contention::end(Effects& effects, LocalTime now, nanoseconds patience) {
+  phase_ = Phase::kEnding;
+  grace_end_ = now + patience;
+  effects.ended = Loss{LossReason::kReleased, {}};
+  note_owner(effects, MutexOwner::none(), wire_id_);
+}
+
+// The term is dead. It is released by its id, but only once the work has returned.
+void Contention::lose(Effects& effects, Loss loss, const MutexOwner& after) {
+  const bool told = phase_ == Phase::kEnding;
+  phase_ = Phase::kDraining;
+  due_ = kNever;
+  if (call_) call_->stale = true;
+  leaves_trace_ = true;
+  if (loss.reason != LossReason::kAbandoned) term_.reset();
+  effects.ended = std::move(loss);
+  MutexOwner next = after;
+  if (next.is_owner(wire_id_)) next = MutexOwner::none();
+  if (told) return;
+  note_owner(effects, next, wire_id_);
+}
+
+void Contention::after_term(Effects& effects, LocalTime now) {
+  effects.former = wire_id_;
+  if (stop_ || goal_ == Goal::kOnce) {
+    phase_ = Phase::kIdle;
+    due_ = kNever;
+    grace_end_ = kNever;
+    effects.over = true;
+    return;
+  }
+  const bool gave_way =
+      phase_ == Phase::kReleasing;  // the maximum hold time: let others have a turn
+  grace_end_ = kNever;
+  begin_attempt(gave_way ? now + std::max(options_.jitter.to, milliseconds{0}) : now);
+}
+
+// When to ask next, for somebody who does not own.
+void Contention::wait(const Observation& seen, LocalTime now) {
+  const bool polls = poll() > milliseconds{0};
+  const LocalTime poll_at = polls ? now + poll() : kNever;
+  if (goal_ == Goal::kObserve) {
+    const nanoseconds ends = left(seen.owner.transition_at, seen.now) + milliseconds{1};
+    due_kind_ = CallKind::kObserve;
+    due_ = seen.is_free() ? poll_at : std::min(poll_at, now + std::max(ends, kShortestWait));
+    return;
+  }
+  due_kind_ = CallKind::kTake;
+  due_ = now;
+  if (seen.is_free() || seen.owner.is_owner(wire_id_)) return;
+  const nanoseconds delay =
+      ContendPeriod::contender_delay(seen.owner, seen.now, options_.jitter, executor_.random());
+  due_ = now + std::max(delay, kShortestWait);
+  if (poll_at < due_) {
+    due_kind_ = queues_ ? CallKind::kTake : CallKind::kObserve;
+    due_ = poll_at;
+  }
+}
+
+// R3: an observation that names this attempt (a claim whose answer was lost got through) makes
+// nobody owner. The next claim will be told.
+void Contention::note_other(Effects& effects, const Observation& seen) {
+  if (seen.owner.is_owner(wire_id_)) return;
+  note_owner(effects, seen.is_free() ? MutexOwner::none() : seen.owner, wire_id_);
+}
+
+milliseconds Contention::poll() const {
+  const milliseconds usual = pushed_ ? kPollWithPush : kPollWithoutPush;
+  const milliseconds poll = options_.safety_poll.value_or(usual);
+  const bool blind = goal_ == Goal::kObserve && !pushed_;
+  return blind && poll == milliseconds{0} ? kPollWithoutPush : poll;
+}
+
+void Contention::note_owner(Effects& effects, const MutexOwner& owner, const std::string& self) {
+  MutexOwner before = std::exchange(owner_, owner);
+  if (before.id == owner_.id) return;
+  MutexState change;
+  change.before = std::move(before);
+  change.after = owner_;
+  change.self = self;
+  if (effects.ended) change.loss = *effects.ended;
+  effects.change = std::move(change);
+}
+
+bool Contention::is_queued() const { return queues_ && goal_ != Goal::kObserve && has_answer_; }
+
+nanoseconds Contention::backoff() {
+  const unsigned doublings = std::min(failures_ == 0 ? 0U : failures_ - 1, 3U);
+  const nanoseconds most = term_ ? scaled(timing_.max_backoff) : timing_.max_backoff;
+  const nanoseconds longest = most / 8 * (1 << doublings);
+  const auto half = static_cast<std::uint64_t>(std::max<nanoseconds::rep>(longest.count() / 2, 1));
+  return nanoseconds{static_cast<nanoseconds::rep>(half + executor_.random() % half)};
+}
+
+}  // namespace simba::core

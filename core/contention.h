@@ -1,0 +1,190 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simba/error.h"
+#include "simba/executor.h"
+#include "simba/mutex_state.h"
+#include "simba/options.h"
+#include "simba/store.h"
+
+// The protocol of one contender, as a state machine without I/O: (state, event, now) -> effects.
+//
+//            start           granted            stop, max hold       work done
+//   kIdle ---------> kTrying ---------> kHolding ---------> kEnding ---------> kReleasing --> kIdle
+//                      ^  | stop, call     | revoke_at, another    | grace over   or kTrying
+//                      |  | under way      v owner in the answer   v
+//                      |  +--> kStopping  kDraining <--------------+
+//                      +--------------------+ work done
+//
+// kTrying asks and waits. kHolding owns and renews. kEnding still owns and renews while the work
+// returns. kDraining owns nothing any more and waits for the work. A wire id is drawn when kTrying
+// begins and is never used again once kTrying or the term that came of it has ended.
+namespace simba::core {
+
+enum class Goal {
+  kKeep,     // contend again after each term: leadership
+  kOnce,     // one term: a lock
+  kObserve,  // never contend
+};
+
+enum class CallKind : std::uint8_t { kTake, kRenew, kRelease, kObserve };
+
+// The one store call to make now.
+struct Ask {
+  CallKind kind = CallKind::kTake;
+  std::uint64_t number = 0;  // answers name it; an answer to another number is of an earlier life
+  std::string wire_id;
+  Token token = 0;
+  LocalTime deadline{};
+};
+
+// A wire id that will not be used again but may stand in the store until `until`: to be released,
+// and released again whenever an observation names it.
+struct Retired {
+  std::string wire_id;
+  LocalTime until{};
+};
+
+struct Effects {
+  std::optional<MutexState> change;  // to tell the user; its term is filled in by the caller
+  std::optional<Loss> ended;         // the running term: request lost() now
+  std::optional<Ask> ask;
+  std::vector<Retired> retired;
+  std::string former;  // a wire id nobody uses any more; a claim doubled on the way may revive it
+  bool began = false;  // a term began
+  bool over = false;   // the lifecycle has ended: kIdle
+};
+
+struct TermTimes {
+  std::string wire_id;
+  Token token = 0;
+  LocalTime began{};
+  LocalTime sent{};  // s: before the last answered claim was sent
+  LocalTime ttl_end{};
+  LocalTime revoke_at{};
+};
+
+// Threads: none of its own; calls must be serialized.
+class Contention {
+ public:
+  enum class Phase : std::uint8_t {
+    kIdle,
+    kTrying,
+    kHolding,
+    kEnding,
+    kDraining,
+    kReleasing,
+    kStopping
+  };
+
+  // `options` must have passed Timing::of. `queues`: the store keeps a queue of waiters.
+  Contention(std::string label, const ContendOptions& options, bool queues, Executor& executor);
+
+  Effects start(Goal goal, LocalTime now);
+  // Ends the lifecycle in order: the work returns, then the store is told. `over` says when; with
+  // the work it is patient that long.
+  Effects stop(LocalTime now) { return stop(now, timing_.patience); }
+  Effects stop(LocalTime now, nanoseconds patience);
+  // Ends an attempt at once, whatever is under way; what it may have left is retired. Ignored
+  // unless trying.
+  Effects give_up(LocalTime now);
+  // What the user did with the term of this wire id has returned.
+  Effects work_done(const std::string& wire_id, LocalTime now);
+  // Something may have changed: ask sooner. Never more than that.
+  Effects wake(LocalTime now);
+  Effects timer(LocalTime now);
+  // `sent` is the moment before the claim went out.
+  Effects answered(std::uint64_t number, const Observation& seen, LocalTime sent, LocalTime now);
+  // The question found the mutex free, but it is another one's turn.
+  Effects passed_over(std::uint64_t number, LocalTime now);
+  Effects failed(std::uint64_t number, Errc code, LocalTime now);
+  // What somebody else in this process was answered about the same mutex.
+  Effects overheard(const Observation& seen, LocalTime now);
+  // Whether hints can be expected: decides how often to ask without one.
+  void set_pushed(bool pushed) { pushed_ = pushed; }
+
+  // When timer() wants to be called; LocalTime::max() for never.
+  LocalTime next_timer() const;
+
+  Phase phase() const { return phase_; }
+  Goal goal() const { return goal_; }
+  bool is_waiting() const { return phase_ == Phase::kTrying && goal_ != Goal::kObserve; }
+  bool heeds_hints() const { return phase_ == Phase::kTrying && has_asked_; }
+  bool has_answer() const { return has_answer_; }  // in this lifecycle
+  bool is_stopping() const { return stop_; }
+  // Whether an answer to that question still means something.
+  bool awaits(std::uint64_t number) const {
+    return call_ && call_->number == number && !call_->stale;
+  }
+  const std::string& wire_id() const { return wire_id_; }
+  const std::string& label() const { return label_; }
+  const std::optional<TermTimes>& term() const { return term_; }
+  const MutexOwner& owner() const { return owner_; }
+  const Timing& timing() const { return timing_; }
+
+ private:
+  struct Call {
+    CallKind kind;
+    std::uint64_t number;
+    LocalTime overdue;
+    bool stale = false;  // its attempt or term is over: the answer means nothing
+  };
+
+  void begin_attempt(LocalTime due);
+  void drive(Effects& effects, LocalTime now);
+  void fail(Effects& effects, Errc code, LocalTime now);
+  void issue(Effects& effects, LocalTime now);
+  void expire(Effects& effects, LocalTime now);
+  void end_attempt(Effects& effects, LocalTime now);
+  void hold(Effects& effects, const Observation& seen, LocalTime sent, LocalTime now);
+  void extend(const Observation& seen, LocalTime sent);
+  void end(Effects& effects, LocalTime now, nanoseconds patience);
+  void lose(Effects& effects, Loss loss, const MutexOwner& after);
+  void after_term(Effects& effects, LocalTime now);
+  void answered_try(Effects& effects, CallKind kind, const Observation& seen, LocalTime sent,
+                    LocalTime now);
+  void answered_renewal(Effects& effects, const Observation& seen, LocalTime sent, LocalTime now);
+  void wait(const Observation& seen, LocalTime now);
+  void note_other(Effects& effects, const Observation& seen);
+  void note_owner(Effects& effects, const MutexOwner& owner, const std::string& self);
+  bool is_granted(const Observation& seen) const;
+  bool is_queued() const;
+  nanoseconds scaled(nanoseconds span) const;
+  milliseconds poll() const;
+  nanoseconds backoff();
+  LossReason why_expired(LocalTime now) const;
+
+  const std::string label_;
+  const ContendOptions options_;
+  const Timing timing_;
+  const bool queues_;
+  Executor& executor_;  // for its randomness alone
+
+  Phase phase_ = Phase::kIdle;
+  Goal goal_ = Goal::kKeep;
+  bool stop_ = false;
+  bool pushed_ = false;
+  bool has_answer_ = false;
+
+  // The attempt: from its first claim until it is given up or its term has ended.
+  std::string wire_id_;
+  bool has_asked_ = false;     // until then hints do not hurry it
+  bool leaves_trace_ = false;  // the store may know the wire id although nobody told us so
+  bool woken_ = false;         // while a call was under way
+  CallKind due_kind_ = CallKind::kTake;
+  LocalTime due_ = LocalTime::max();
+  std::optional<Call> call_;
+  std::uint64_t last_number_ = 0;
+  unsigned failures_ = 0;
+
+  std::optional<TermTimes> term_;
+  LocalTime grace_end_ = LocalTime::max();
+  MutexOwner owner_ = MutexOwner::none();  // last known
+  StoreTime owner_seen_at_{};
+};
+
+}  // namespace simba::core

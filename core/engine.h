@@ -1,0 +1,185 @@
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/batcher.h"
+#include "core/contention.h"
+#include "core/deadlines.h"
+#include "core/retired.h"
+#include "core/strand.h"
+#include "core/term_record.h"
+#include "simba/client.h"
+#include "simba/event.h"
+#include "simba/executor.h"
+#include "simba/store.h"
+
+namespace simba::core {
+
+class Engine;
+class Flight;
+
+struct Spec {
+  std::string mutex;
+  std::string label;
+  ContendOptions options;
+  Goal goal = Goal::kKeep;
+  // Told of every change, one at a time, in order, on the strand. Without it nothing is told, and
+  // the end of the work is said by Engine::finish.
+  std::function<void(const MutexState&)> notify;
+  HandleExecutor handle_executor;  // where `notify` runs; empty: threads of ours
+  // Something about this contender changed. Code of ours, quick, outside every lock.
+  std::function<void()> poke;
+};
+
+// Who asked, and under which number.
+using Riders = std::vector<std::pair<std::shared_ptr<Enrolled>, std::uint64_t>>;
+
+// All that is known of one mutex in this process.
+struct Group {
+  explicit Group(std::string name) : mutex(std::move(name)) {}
+  const std::string mutex;
+  std::list<Enrolled*> members;  // active ones
+  std::list<Enrolled*> waiters;  // who waits, longest first
+  std::shared_ptr<Watch> watch;
+  std::size_t watching = 0;                   // members that want hints
+  Token highest = 0;                          // token seen
+  LocalTime polled_until = LocalTime::min();  // a question about it is under way
+  // Wire ids out of use. A claim that was doubled on the way may bring one of them back to life.
+  std::array<std::string, 8> former;
+  std::size_t next_former = 0;
+  Riders riders;  // share its answer
+};
+
+// One contender or observer, as the engine knows it. Everything in it is guarded by the engine.
+class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
+ public:
+  Enrolled(Spec spec, std::shared_ptr<Group> group, const StoreTraits& traits, Executor& executor);
+
+  const Spec spec;
+  const std::shared_ptr<Group> group;
+  Contention machine;
+  Strand strand;
+  std::shared_ptr<TermRecord> term;  // the running or the last one
+  std::optional<Error> trouble;      // of the last failed call; cleared by an answer
+  MutexState state = MutexState::none();
+
+ private:
+  friend class Engine;
+  std::shared_ptr<Enrolled> self;  // while active
+  std::list<Enrolled*>::iterator member_at, waiter_at;
+  bool is_waiter = false;
+  bool wants_hints = false;
+  std::shared_ptr<Watch> own_watch;  // a store that queues: under its own wire id
+  std::string own_watch_id;
+};
+
+// The shell: it performs what the machines decide. One lock guards all of it; store calls,
+// callbacks and watches happen outside.
+//
+// Threads: any. None of its own: they are the executor's.
+class Engine : public std::enable_shared_from_this<Engine> {
+ public:
+  Engine(std::shared_ptr<Store> store, std::shared_ptr<Executor> executor, EventHook on_event = {});
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // To be called once, before anything else.
+  void open();
+  // Waits until what is to be given back has been tried once, at most until `patience` has passed,
+  // then ends all threads. Everybody has been stopped before.
+  void close(nanoseconds patience);
+
+  // Throws Error (kMisconfigured) for a name or options that cannot work.
+  std::shared_ptr<Enrolled> enroll(Spec spec);
+
+  void start(const std::shared_ptr<Enrolled>& who);
+  // The caller's own thread makes the first call, if nobody here waits for the mutex already.
+  void start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline);
+  void stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience = {});
+  void give_up(const std::shared_ptr<Enrolled>& who);
+  // Ends a term nobody is told of: the work is done, the store is told.
+  void finish(const std::shared_ptr<Enrolled>& who);
+  // The same; the caller's own thread makes the call.
+  void finish_inline(const std::shared_ptr<Enrolled>& who);
+
+  struct Snapshot {
+    Contention::Phase phase;
+    bool has_answer;
+    bool is_stopping;
+    std::shared_ptr<TermRecord> term;
+    std::optional<Error> trouble;
+    MutexState state;
+  };
+  Snapshot snapshot(const Enrolled& who) const;
+
+  Store& store() { return *store_; }
+  Executor& executor() { return *executor_; }
+  std::shared_ptr<Executor> shared_executor() { return executor_; }
+  bool is_forked() const { return fork_epoch_ != current_epoch(); }
+
+ private:
+  friend class Flight;
+  struct Outbox;
+
+  static std::uint64_t current_epoch();
+
+  void on_alarm();
+  void on_hint(const std::weak_ptr<Group>& group);
+  void on_own_hint(const std::weak_ptr<Enrolled>& who);
+  void completed(Flight& flight);
+  void run_strand(const std::shared_ptr<Enrolled>& who);
+  void want_hints(const std::shared_ptr<Enrolled>& who);
+
+  // All of these need the lock, and leave what has to happen outside it in the outbox.
+  std::optional<Ask> apply(Enrolled& who, Effects effects, Outbox& out);
+  void apply_and_submit(Enrolled& who, Effects effects, Outbox& out);
+  void publish_term(Enrolled& who, const Effects& effects, Outbox& out);
+  void tell(Enrolled& who, MutexState change, Outbox& out);
+  void activate(Enrolled& who);
+  void deactivate(Enrolled& who, Outbox& out);
+  void place_in_line(Enrolled& who, bool began, Outbox& out);
+  void refresh_own_watch(Enrolled& who, Outbox& out);
+  void submit(Enrolled& who, Ask ask, Outbox& out);
+  void deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out);
+  void deliver_answer(Enrolled& who, const Job& job, std::uint64_t number, const Observation& seen,
+                      LocalTime sent, Outbox& out);
+  void deliver_failure(Enrolled& who, const Job& job, std::uint64_t number, const Error& error,
+                       Outbox& out);
+  static const Enrolled* whose_turn(const Group& group, const Riders& asked);
+  void note(const Observation& seen, Group& group, Outbox& out);
+  void overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out);
+  void wake_first(Group& group, Outbox& out);
+  void give_back(const Farewell& farewell, Outbox& out);
+  void launch(Outbox& out);
+  void set_alarm(Outbox& out);
+  void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
+             const Error* error = nullptr);
+  // Without the lock.
+  void flush(Outbox& out);
+  void fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, LocalTime deadline);
+
+  const std::shared_ptr<Store> store_;
+  const std::shared_ptr<Executor> executor_;
+  const EventHook on_event_;
+  const std::uint64_t fork_epoch_;
+
+  mutable std::mutex guard_;
+  std::unordered_map<std::string, std::weak_ptr<Group>> groups_;
+  Deadlines deadlines_;
+  Batcher batcher_;
+  RetiredIds retired_;
+  LocalTime alarm_ = LocalTime::max();
+  std::condition_variable settled_;
+};
+
+}  // namespace simba::core

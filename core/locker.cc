@@ -1,0 +1,191 @@
+#include "simba/locker.h"
+
+#include <atomic>
+#include <utility>
+
+#include "core/bell.h"
+#include "core/session.h"
+#include "simba/contender_id.h"
+
+namespace simba::inline v0 {
+namespace {
+
+using Clock = core::Bell::Clock;
+using Phase = core::Contention::Phase;
+
+constexpr Clock::time_point kForever = Clock::time_point::max();
+
+Clock::time_point deadline_after(nanoseconds patience) {
+  const Clock::time_point now = Clock::now();
+  return patience < kForever - now ? now + patience : kForever;
+}
+
+}  // namespace
+
+struct SimbaLocker::State {
+  enum class Use { kFree, kBusy, kHeld };
+
+  State(const Client& client, std::string mutex, const ContendOptions& options, std::string label);
+
+  bool acquire(Clock::time_point until, const std::stop_token& stop);
+  void release() noexcept;
+  void begin_use();
+
+  const std::shared_ptr<core::Session> session;
+  const std::shared_ptr<core::Bell> bell = std::make_shared<core::Bell>();
+  const std::shared_ptr<core::Enrolled> who;
+  std::atomic<Use> use{Use::kFree};
+
+ private:
+  bool contend(Clock::time_point until, const std::stop_token& stop);
+  bool wait_for(Clock::time_point until, const std::stop_token& stop);
+  bool is_idle() const { return engine().snapshot(*who).phase == Phase::kIdle; }
+  core::Engine& engine() const { return session->engine(); }
+};
+
+SimbaLocker::State::State(const Client& client, std::string mutex, const ContendOptions& options,
+                          std::string label)
+    : session(client.session()), who([&] {
+        core::Spec spec;
+        spec.mutex = std::move(mutex);
+        spec.label = label.empty() ? ContenderIdGenerator::host().generate() : std::move(label);
+        spec.options = options;
+        spec.goal = core::Goal::kOnce;
+        spec.poke = [bell = bell] { bell->ring(); };
+        return session->engine().enroll(std::move(spec));
+      }()) {}
+
+void SimbaLocker::State::begin_use() {
+  Use expected = Use::kFree;
+  if (use.compare_exchange_strong(expected, Use::kBusy)) return;
+  throw Error(Errc::kMisuse, "the locker of '" + who->spec.mutex + "' is " +
+                                 (expected == Use::kHeld ? "locked" : "being locked") +
+                                 " already; it is not reentrant and serves one thread at a time");
+}
+
+bool SimbaLocker::State::acquire(Clock::time_point until, const std::stop_token& stop) {
+  session->engine();  // says so in a forked child
+  begin_use();
+  bool acquired = false;
+  try {
+    acquired = contend(until, stop);
+  } catch (...) {
+    use = Use::kFree;
+    throw;
+  }
+  use = acquired ? Use::kHeld : Use::kFree;
+  return acquired;
+}
+
+bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [this] { bell->ring(); });
+  const auto gives_up = [&] { return stop.stop_requested(); };
+  // A release that is still under way comes first.
+  if (!is_idle() && (!bell->wait(until, [&] { return is_idle() || gives_up(); }) || gives_up())) {
+    return false;
+  }
+  // One try takes as long as a call may; a timeout that is still running bounds it too.
+  const nanoseconds left = until - Clock::now();
+  const bool bounded = until != kForever && left > nanoseconds{0};
+  const LocalTime deadline = bounded ? engine().executor().now() + left : LocalTime::max();
+  engine().start_inline(who, deadline);
+  return wait_for(until, stop);
+}
+
+// True when the mutex is held and in its ttl: what comes too late to be used is given back.
+bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token& stop) {
+  while (true) {
+    core::Engine::Snapshot now;
+    const auto settled = [&] {
+      now = engine().snapshot(*who);
+      return now.phase != Phase::kTrying || (now.trouble && !now.trouble->is_transient()) ||
+             stop.stop_requested();
+    };
+    const bool in_time = bell->wait(until, settled);
+    if (now.phase == Phase::kHolding && now.term->is_in_ttl()) return true;
+    if (now.phase == Phase::kTrying) {
+      engine().give_up(who);
+      if (engine().snapshot(*who).phase == Phase::kHolding) continue;  // it was granted just then
+      if (in_time && !stop.stop_requested()) throw Error(*now.trouble);
+      return false;
+    }
+    engine().finish(who);
+    if (!bell->wait(until, [&] { return is_idle() || stop.stop_requested(); }) ||
+        stop.stop_requested()) {
+      return false;
+    }
+    engine().start(who);
+  }
+}
+
+void SimbaLocker::State::release() noexcept {
+  Use held = Use::kHeld;
+  if (session->is_forked() || !use.compare_exchange_strong(held, Use::kBusy)) return;
+  try {
+    engine().finish_inline(who);
+    if (!is_idle()) {
+      bell->wait(deadline_after(who->machine.timing().call_deadline), [&] { return is_idle(); });
+    }
+  } catch (const std::exception& error) {
+    session->log(LogLevel::kError, "unlocking '" + who->spec.mutex + "': " + error.what());
+  }
+  use = Use::kFree;
+}
+
+SimbaLocker::SimbaLocker(const Client& client, std::string mutex)
+    : SimbaLocker(client, std::move(mutex), client.options().contend) {}
+
+SimbaLocker::SimbaLocker(const Client& client, std::string mutex, const ContendOptions& options,
+                         std::string contender_id)
+    : state_(std::make_shared<State>(client, std::move(mutex), options, std::move(contender_id))) {}
+
+SimbaLocker::~SimbaLocker() {
+  if (state_) state_->release();
+}
+SimbaLocker::SimbaLocker(SimbaLocker&&) noexcept = default;
+SimbaLocker& SimbaLocker::operator=(SimbaLocker&& other) noexcept {
+  if (state_) state_->release();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+void SimbaLocker::lock() { state_->acquire(kForever, {}); }
+bool SimbaLocker::lock(std::stop_token stop) { return state_->acquire(kForever, stop); }
+bool SimbaLocker::try_lock() { return state_->acquire(Clock::now(), {}); }
+bool SimbaLocker::try_lock_for_ns(nanoseconds patience) {
+  return state_->acquire(deadline_after(patience), {});
+}
+void SimbaLocker::unlock() noexcept { state_->release(); }
+
+bool SimbaLocker::lock(std::error_code& error) {
+  error.clear();
+  try {
+    lock();
+    return true;
+  } catch (const Error& trouble) {
+    error = trouble.code();
+    return false;
+  }
+}
+
+bool SimbaLocker::try_lock(std::error_code& error) {
+  error.clear();
+  try {
+    return try_lock();
+  } catch (const Error& trouble) {
+    error = trouble.code();
+    return false;
+  }
+}
+
+Term SimbaLocker::term() const {
+  if (state_->session->is_forked()) return {};
+  return Term(state_->session->engine().snapshot(*state_->who).term);
+}
+bool SimbaLocker::is_owner() const { return term().is_owner(); }
+bool SimbaLocker::is_in_ttl() const { return term().is_in_ttl(); }
+Token SimbaLocker::token() const { return term().token(); }
+std::stop_token SimbaLocker::lost() const { return term().lost(); }
+const std::string& SimbaLocker::mutex() const { return state_->who->spec.mutex; }
+
+}  // namespace simba::inline v0

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "simba/time.h"
+
+namespace simba::core {
+
+// One wire id to be given back.
+struct Farewell {
+  std::string mutex;
+  std::string wire_id;
+  LocalTime until{};  // no lease under it can be left then
+  nanoseconds call_deadline{};
+  nanoseconds pause{};  // between attempts
+};
+
+// Wire ids that were given up and may still stand in the store: each is released, again after an
+// error, and again when an observation names it (a late claim arrived after the release).
+//
+// Threads: none of its own; calls must be serialized.
+class RetiredIds {
+ public:
+  void add(Farewell farewell, LocalTime now);
+  // The ids to release now.
+  std::vector<Farewell> due(LocalTime now);
+  LocalTime next_timer() const { return soonest_; }
+  void released(const std::string& wire_id);
+  void failed(const std::string& wire_id, LocalTime now);
+  // True when the id is one of these, and is now due again.
+  bool is_named(const std::string& wire_id, LocalTime now);
+  // None that has not been released at least once.
+  bool is_settled() const;
+  bool empty() const { return ids_.empty(); }
+
+ private:
+  struct Entry {
+    Farewell farewell;
+    LocalTime next{};    // when to release it (again); max(): it has been released
+    bool done = false;   // at least once
+    bool again = false;  // it was named while its release was under way
+  };
+  void want(LocalTime at) { soonest_ = std::min(soonest_, at); }
+
+  std::unordered_map<std::string, Entry> ids_;
+  LocalTime soonest_ = LocalTime::max();  // never later than the truth
+};
+
+}  // namespace simba::core

@@ -1,0 +1,81 @@
+#include "core/term_record.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/fork.h"
+
+namespace simba::core {
+
+TermRecord::TermRecord(std::shared_ptr<const Executor> executor, std::string mutex_name,
+                       std::string id, Token term_token)
+    : mutex(std::move(mutex_name)),
+      wire_id(std::move(id)),
+      token(term_token),
+      executor_(std::move(executor)),
+      process_(fork_epoch()) {}
+
+bool TermRecord::is_forked() const { return fork_epoch() != process_; }
+
+bool TermRecord::is_in_ttl() const {
+  if (is_forked()) return false;
+  const std::lock_guard lock(guard_);
+  return executor_->now() < ttl_end_;
+}
+
+bool TermRecord::is_owner() const {
+  if (is_forked()) return false;
+  const std::lock_guard lock(guard_);
+  return executor_->now() < revoke_at_;
+}
+
+nanoseconds TermRecord::time_left() const {
+  if (is_forked()) return nanoseconds{0};
+  const std::lock_guard lock(guard_);
+  return std::max(revoke_at_ - executor_->now(), nanoseconds{0});
+}
+
+Loss TermRecord::loss() const {
+  const std::lock_guard lock(guard_);
+  return loss_;
+}
+
+void TermRecord::extend(LocalTime ttl_end, LocalTime revoke_at) {
+  const std::lock_guard lock(guard_);
+  ttl_end_ = ttl_end;
+  revoke_at_ = revoke_at;
+}
+
+void TermRecord::over() {
+  const std::lock_guard lock(guard_);
+  ttl_end_ = revoke_at_ = LocalTime::min();
+}
+
+void TermRecord::set_loss(Loss loss) {
+  const std::lock_guard lock(guard_);
+  loss_ = std::move(loss);
+}
+
+}  // namespace simba::core
+
+namespace simba::inline v0 {
+
+Term::Term() = default;
+Term::Term(std::shared_ptr<const core::TermRecord> record) : record_(std::move(record)) {}
+
+Token Term::token() const { return record_ ? record_->token : 0; }
+const std::string& Term::mutex() const {
+  static const std::string none;
+  return record_ ? record_->mutex : none;
+}
+const std::string& Term::wire_id() const {
+  static const std::string none;
+  return record_ ? record_->wire_id : none;
+}
+std::stop_token Term::lost() const { return record_ ? record_->lost() : std::stop_token{}; }
+bool Term::is_in_ttl() const { return record_ && record_->is_in_ttl(); }
+bool Term::is_owner() const { return record_ && record_->is_owner(); }
+nanoseconds Term::time_left() const { return record_ ? record_->time_left() : nanoseconds{0}; }
+Loss Term::loss() const { return record_ ? record_->loss() : Loss{}; }
+
+}  // namespace simba::inline v0

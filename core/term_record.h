@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+
+#include "simba/executor.h"
+#include "simba/term.h"
+#include "simba/time.h"
+
+namespace simba::core {
+
+// What a Term handle points at: the deadlines of one term, readable from any thread.
+//
+// The clock is read while the deadlines are locked, and over() takes effect before the store is
+// told: so whoever hears "yes" owned at the instant of that clock read.
+//
+// In a forked child it answers "no" without touching the lock.
+//
+// Threads: any.
+class TermRecord {
+ public:
+  TermRecord(std::shared_ptr<const Executor> executor, std::string mutex, std::string wire_id,
+             Token token);
+
+  bool is_in_ttl() const;
+  bool is_owner() const;
+  nanoseconds time_left() const;
+  Loss loss() const;
+  std::stop_token lost() const { return lost_.get_token(); }
+
+  void extend(LocalTime ttl_end, LocalTime revoke_at);
+  // From here on nobody hears "yes".
+  void over();
+  void set_loss(Loss loss);
+  // Runs the user's stop callbacks: on a thread that may wait for them.
+  void request_stop() { lost_.request_stop(); }
+
+  const std::string mutex;
+  const std::string wire_id;
+  const Token token;
+
+ private:
+  bool is_forked() const;
+
+  const std::shared_ptr<const Executor> executor_;
+  const std::uint64_t process_;
+  std::stop_source lost_;
+  mutable std::mutex guard_;
+  LocalTime ttl_end_{};    // guarded by guard_
+  LocalTime revoke_at_{};  // guarded by guard_
+  Loss loss_;              // guarded by guard_
+};
+
+}  // namespace simba::core

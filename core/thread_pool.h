@@ -1,0 +1,39 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace simba::core {
+
+// Threads that appear when all others are busy and leave after a while without work.
+//
+// All signals are blocked in them: they belong to the program, not to us.
+//
+// Threads: any.
+class ThreadPool {
+ public:
+  explicit ThreadPool(std::string name);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  // Dropped after close().
+  void submit(std::function<void()> task);
+  // Drops what has not begun and waits for what has; from a task of its own, for all but that one.
+  void close();
+
+ private:
+  struct State;
+  static void spawn(std::shared_ptr<State> state);
+  static void work(const std::shared_ptr<State>& state);
+
+  std::shared_ptr<State>
+      state_;  // shared with its threads, which may outlast this object by a task
+  const std::uint64_t process_;
+};
+
+// Starts a thread with all signals blocked; its end is not waited for.
+void start_quiet_thread(const std::string& name, std::function<void()> run);
+
+}  // namespace simba::core

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "simba/export.h"
+
+namespace simba::inline v0 {
+
+// What kind of trouble it is. Somebody else owning a mutex is not trouble, it is a value.
+enum class Errc {
+  kUnreachable =
+      1,           // the store did not answer, or the connection broke: whether it acted is unknown
+  kDenied,         // the store answered that this user may not
+  kTimeout,        // the deadline passed: whether the store acted is unknown
+  kMisconfigured,  // an option, a name or the store's set-up is wrong; retrying does not help
+  kMisuse,         // the call is not allowed in this state
+  kCorrupt,        // the store's data or answer makes no sense
+  kReplaced,       // the store is not the one it was (a new file under the same path): terms of
+                   // the old one mean nothing any more
+};
+
+SIMBA_EXPORT const std::error_category& error_category() noexcept;
+inline std::error_code make_error_code(Errc code) noexcept {
+  return {static_cast<int>(code), error_category()};
+}
+
+// The one exception of the library. what() names the value, the limit and what to do; it never
+// holds a password.
+class SIMBA_EXPORT Error : public std::runtime_error {
+ public:
+  Error(Errc code, const std::string& what) : std::runtime_error(what), code_(code) {}
+  Errc errc() const noexcept { return code_; }
+  std::error_code code() const noexcept { return make_error_code(code_); }
+  // Trying again may help: the store was not reached, or did not answer in time.
+  bool is_transient() const noexcept {
+    return code_ == Errc::kUnreachable || code_ == Errc::kTimeout;
+  }
+
+ private:
+  Errc code_;
+};
+
+}  // namespace simba::inline v0
+
+template <>
+struct std::is_error_code_enum<simba::Errc> : std::true_type {};

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "simba/error.h"
+#include "simba/term.h"
+#include "simba/time.h"
+
+namespace simba::inline v0 {
+
+// What the engine did, for logs and metrics.
+struct Event {
+  enum class Kind {
+    kAcquired,
+    kRenewed,
+    kRenewalFailed,
+    kRevoked,   // the term ended without the owner's wish
+    kReleased,  // the owner gave it up
+    kCalled,    // one store call, with its duration and the number of claims in it
+  };
+  Kind kind{};
+  std::string_view mutex;    // empty for kCalled
+  std::string_view wire_id;  // likewise
+  Token token = 0;
+  LossReason reason = LossReason::kNone;
+  nanoseconds duration{};
+  std::size_t claims = 0;
+  const Error* error = nullptr;  // kRenewalFailed, kCalled
+};
+
+// Called on threads of the engine, outside its lock: must be quick and must not throw.
+using EventHook = std::function<void(const Event&)>;
+
+}  // namespace simba::inline v0
