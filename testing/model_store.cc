@@ -1,0 +1,151 @@
+#include "testing/model_store.h"
+
+#include <utility>
+
+namespace simba::testing {
+namespace {
+
+class ModelStore : public Store {
+ public:
+  ModelStore(std::shared_ptr<ModelServer> server, std::function<void(std::function<void()>)> carry)
+      : server_(std::move(server)),
+        carry_(std::move(carry)),
+        traits_{std::string("model ") + to_string(server_->kind()), 255, 255,
+                server_->kind() == ModelKind::kSession} {}
+
+  const StoreTraits& traits() const override { return traits_; }
+
+  Answers contend(std::span<const Claim> claims, LocalTime) override {
+    return server_->contend(claims);
+  }
+
+  Answers release(std::span<const Claim> claims, LocalTime) override {
+    server_->release(claims);
+    return Answers(claims.size(), Observation{});
+  }
+
+  Answers observe(std::span<const std::string_view> mutexes, LocalTime) override {
+    return server_->observe(mutexes);
+  }
+
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
+                    LocalTime) override {
+    return server_->evict(mutex, wire_id, token, how);
+  }
+
+  std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view,
+                               std::function<void()> wake) override {
+    if (server_->kind() == ModelKind::kLease) return nullptr;
+    if (!carry_) return kit::Watchers::add(server_->watchers(), mutex, std::move(wake));
+    return kit::Watchers::add(server_->watchers(), mutex,
+                              [carry = carry_, wake = std::move(wake)] { carry(wake); });
+  }
+
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime) override {
+    return server_->list(prefix, limit);
+  }
+
+ private:
+  const std::shared_ptr<ModelServer> server_;
+  const std::function<void(std::function<void()>)> carry_;
+  const StoreTraits traits_;
+};
+
+}  // namespace
+
+const char* to_string(ModelKind kind) {
+  switch (kind) {
+    case ModelKind::kLease:
+      return "lease";
+    case ModelKind::kPush:
+      return "push";
+    case ModelKind::kSession:
+      return "session";
+    case ModelKind::kForgetful:
+      return "forgetful";
+  }
+  return "unknown";
+}
+
+ModelServer::ModelServer(ModelKind kind, std::function<StoreTime()> clock)
+    : kind_(kind), clock_(std::move(clock)) {
+  if (kind == ModelKind::kSession) rows_ = SessionTable{};
+  remembered_ = rows_;
+}
+
+// R2: a store that can forget its counter takes the time where that is larger.
+Claim ModelServer::with_floor(const Claim& claim, StoreTime now) const {
+  Claim raised = claim;
+  if (kind_ == ModelKind::kForgetful) {
+    const std::chrono::microseconds time = now.time_since_epoch();
+    raised.floor = std::max(raised.floor, static_cast<Token>(time.count()));
+  }
+  return raised;
+}
+
+Answers ModelServer::contend(std::span<const Claim> claims) {
+  const std::lock_guard lock(guard_);
+  const StoreTime now = clock_();
+  Answers answers;
+  answers.reserve(claims.size());
+  for (const Claim& claim : claims) {
+    const Claim raised = with_floor(claim, now);
+    answers.emplace_back(std::visit([&](auto& rows) { return rows.contend(raised, now); }, rows_));
+  }
+  return answers;
+}
+
+void ModelServer::release(std::span<const Claim> claims) {
+  {
+    const std::lock_guard lock(guard_);
+    for (const Claim& claim : claims) {
+      std::visit([&](auto& rows) { rows.release(claim); }, rows_);
+    }
+  }
+  for (const Claim& claim : claims) watchers_->wake(claim.mutex);
+}
+
+Answers ModelServer::observe(std::span<const std::string_view> mutexes) {
+  Answers answers;
+  for (const std::string_view mutex : mutexes) answers.emplace_back(peek(mutex));
+  return answers;
+}
+
+Observation ModelServer::peek(std::string_view mutex) {
+  const std::lock_guard lock(guard_);
+  return std::visit([&](auto& rows) { return rows.observe(mutex, clock_()); }, rows_);
+}
+
+Observation ModelServer::evict(std::string_view mutex, std::string_view wire_id, Token token,
+                               Eviction how) {
+  Observation after;
+  {
+    const std::lock_guard lock(guard_);
+    after = std::visit([&](auto& rows) { return rows.evict(mutex, wire_id, token, how, clock_()); },
+                       rows_);
+  }
+  watchers_->wake(mutex);
+  return after;
+}
+
+std::vector<Listed> ModelServer::list(std::string_view prefix, std::size_t limit) {
+  const std::lock_guard lock(guard_);
+  return std::visit([&](auto& rows) { return rows.list(prefix, limit, clock_()); }, rows_);
+}
+
+void ModelServer::remember() {
+  const std::lock_guard lock(guard_);
+  remembered_ = rows_;
+}
+
+void ModelServer::fail_over() {
+  const std::lock_guard lock(guard_);
+  rows_ = remembered_;
+}
+
+std::shared_ptr<Store> connect_model(std::shared_ptr<ModelServer> server,
+                                     std::function<void(std::function<void()>)> carry) {
+  return std::make_shared<ModelStore>(std::move(server), std::move(carry));
+}
+
+}  // namespace simba::testing

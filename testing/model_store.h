@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <variant>
+
+#include "simba/store.h"
+#include "stores/kit/watchers.h"
+#include "stores/memory/lease_table.h"
+#include "testing/session_table.h"
+
+namespace simba::testing {
+
+enum class ModelKind {
+  kLease,      // rows and a clock, no hints: SQL
+  kPush,       // the same with hints: Redis, LISTEN/NOTIFY
+  kSession,    // a queue of waiters: ZooKeeper
+  kForgetful,  // hints, and a fail-over that loses the last writes
+};
+const char* to_string(ModelKind kind);
+
+// A server, as a model: what it knows and what time it thinks it is. Clients reach it through
+// stores of their own.
+//
+// Threads: any.
+class ModelServer {
+ public:
+  ModelServer(ModelKind kind, std::function<StoreTime()> clock);
+
+  Answers contend(std::span<const Claim> claims);
+  void release(std::span<const Claim> claims);
+  Answers observe(std::span<const std::string_view> mutexes);
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how);
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit);
+  Observation peek(std::string_view mutex);
+
+  // For a fail-over: the state as of now, and back to it.
+  void remember();
+  void fail_over();
+
+  ModelKind kind() const { return kind_; }
+  const std::shared_ptr<kit::Watchers>& watchers() const { return watchers_; }
+
+ private:
+  using Rows = std::variant<memory::LeaseTable, SessionTable>;
+  Claim with_floor(const Claim& claim, StoreTime now) const;
+
+  const ModelKind kind_;
+  const std::function<StoreTime()> clock_;
+  const std::shared_ptr<kit::Watchers> watchers_ = std::make_shared<kit::Watchers>();
+  std::mutex guard_;
+  Rows rows_;        // guarded by guard_
+  Rows remembered_;  // guarded by guard_
+};
+
+// One client's way to a model server. `carry` takes hints to the client: late, twice, or never.
+std::shared_ptr<Store> connect_model(std::shared_ptr<ModelServer> server,
+                                     std::function<void(std::function<void()> hint)> carry = {});
+
+}  // namespace simba::testing

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "simba/time.h"
+
+namespace simba::testing {
+
+// True time, which nobody inside a simulation can read, and what happens in it.
+//
+// Threads: none; a simulation is one thread.
+class World {
+ public:
+  using Time = nanoseconds;  // since the beginning
+  using Task = std::function<void()>;
+
+  Time now() const { return now_; }
+  // Things at the same time happen in the order in which they were planned.
+  void at(Time when, Task task);
+  void after(nanoseconds delay, Task task) { at(now_ + delay, std::move(task)); }
+  // The next thing; false when there is none before `end`, which it is then.
+  bool step(Time end);
+
+ private:
+  struct Event {
+    Time when;
+    std::uint64_t number;
+    Task task;
+  };
+  static bool is_later(const Event& a, const Event& b) {
+    return a.when != b.when ? a.when > b.when : a.number > b.number;
+  }
+
+  Time now_{};
+  std::uint64_t planned_ = 0;
+  std::vector<Event> events_;  // a heap
+};
+
+}  // namespace simba::testing
