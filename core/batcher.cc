@@ -103,6 +103,12 @@ void Batcher::failed(const Batch& batch) {
   if (batch.jobs.size() > 1) queue.limit = std::min(queue.limit, batch.jobs.size() / 2);
 }
 
+void Batcher::blocked(const std::string& mutex) {
+  constexpr std::size_t kMostAlone = 1000;  // nobody may ever ask for some of them again
+  if (alone_.size() >= kMostAlone) alone_.clear();
+  alone_.insert(mutex);
+}
+
 void Batcher::split(Batch batch) {
   failed(batch);
   Batch second{batch.lane, batch.kind, {}, {}, 0};

@@ -65,7 +65,7 @@ class Batcher {
   void failed(const Batch& batch);
   // The halves of a batch that one member may have spoilt go out again, at once.
   void split(Batch batch);
-  void blocked(const std::string& mutex) { alone_.insert(mutex); }
+  void blocked(const std::string& mutex);
   void unblocked(const std::string& mutex) {
     if (!alone_.empty()) alone_.erase(mutex);
   }

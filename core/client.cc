@@ -22,7 +22,11 @@ Session::Session(std::shared_ptr<Store> store, ClientOptions its_options)
   engine_->open();
 }
 
-Session::~Session() { engine_->close(kFarewellPatience); }
+Session::~Session() {
+  // In a forked child its locks may be held by threads of the parent: it is left alone.
+  if (is_forked()) new std::shared_ptr<Engine>(engine_);
+  engine_->close(kFarewellPatience);
+}
 
 Engine& Session::engine() const {
   if (engine_->is_forked()) {

@@ -65,14 +65,15 @@ std::shared_ptr<MutexContender> make_contender(std::string mutex, ContenderCallb
 
 namespace {
 
-// Tells the user. The engine holds it, and it holds the client: a service that is destroyed inside
-// one of its callbacks is still told of its end, and its mutex released.
+// Tells the user. The engine holds it, beyond the life of a service that is destroyed inside one of
+// its callbacks: that one is still told of its end, and its mutex released.
 struct Notifier {
   void notify(const MutexState& change) const noexcept;
   void log_change(const MutexState& change) const;
 
-  const std::shared_ptr<core::Session> session;
   const std::shared_ptr<MutexRetriever> retriever;
+  const LogSink log;
+  std::shared_ptr<core::Session> outlives;  // the service, destroyed inside its callback
 };
 
 void Notifier::notify(const MutexState& change) const noexcept {
@@ -81,23 +82,23 @@ void Notifier::notify(const MutexState& change) const noexcept {
   try {
     retriever->notify_owner(change);
   } catch (const std::exception& error) {
-    session->log(LogLevel::kError,
-                 "a callback of '" + retriever->mutex() + "' threw: " + error.what());
+    if (log)
+      log(LogLevel::kError, "a callback of '" + retriever->mutex() + "' threw: " + error.what());
   } catch (...) {
-    session->log(LogLevel::kError, "a callback of '" + retriever->mutex() + "' threw");
+    if (log) log(LogLevel::kError, "a callback of '" + retriever->mutex() + "' threw");
   }
   inside_callback_of = outer;
 }
 
 void Notifier::log_change(const MutexState& change) const {
-  if (!session->options.log) return;
+  if (!log) return;
   const std::string& mutex = retriever->mutex();
   if (change.is_acquired()) {
-    session->log(LogLevel::kInfo, change.self + " acquired '" + mutex + "', token " +
-                                      std::to_string(change.term.token()));
+    log(LogLevel::kInfo,
+        change.self + " acquired '" + mutex + "', token " + std::to_string(change.term.token()));
   } else if (change.is_released()) {
-    session->log(LogLevel::kInfo,
-                 change.self + " no longer owns '" + mutex + "': " + to_string(change.loss.reason));
+    log(LogLevel::kInfo,
+        change.self + " no longer owns '" + mutex + "': " + to_string(change.loss.reason));
   }
 }
 
@@ -107,12 +108,15 @@ struct MutexRetrievalService::State {
   State(const Client& client, std::shared_ptr<MutexRetriever> retriever, std::string label,
         core::Goal goal, const ContendOptions& options);
 
-  core::Engine& engine() const { return notifier->session->engine(); }
-  bool is_over() const { return engine().snapshot(*who).phase == Phase::kIdle; }
+  core::Engine& engine() const { return session->engine(); }
+  bool is_over() const { return engine().phase(*who) == Phase::kIdle; }
+  bool is_inside_callback() const { return inside_callback_of == notifier.get(); }
+  bool wait_until_over(core::Bell::Clock::time_point with_callbacks_until) const;
   Status status() const;
   [[noreturn]] void refuse(const char* what, Status status) const;
 
-  const std::shared_ptr<const Notifier> notifier;
+  const std::shared_ptr<core::Session> session;
+  const std::shared_ptr<Notifier> notifier;
   const std::shared_ptr<core::Bell> bell = std::make_shared<core::Bell>();
   std::shared_ptr<core::Enrolled> who;
   std::mutex starting;  // makes start() and stop() one at a time
@@ -121,7 +125,9 @@ struct MutexRetrievalService::State {
 MutexRetrievalService::State::State(const Client& client, std::shared_ptr<MutexRetriever> retriever,
                                     std::string label, core::Goal goal,
                                     const ContendOptions& options)
-    : notifier(std::make_shared<Notifier>(Notifier{client.session(), std::move(retriever)})) {
+    : session(client.session()),
+      notifier(std::make_shared<Notifier>(
+          Notifier{std::move(retriever), client.options().log, nullptr})) {
   core::Spec spec;
   spec.mutex = notifier->retriever->mutex();
   spec.label = std::move(label);
@@ -140,6 +146,15 @@ Status MutexRetrievalService::State::status() const {
   return now.has_answer ? Status::kRunning : Status::kStarting;
 }
 
+// False when a callback still ran then, or the work was not waited for.
+bool MutexRetrievalService::State::wait_until_over(
+    core::Bell::Clock::time_point with_callbacks_until) const {
+  bell->wait(core::Bell::Clock::time_point::max(), [&] { return is_over(); });
+  const bool quiet =
+      bell->wait(with_callbacks_until, [&] { return !engine().snapshot(*who).is_telling; });
+  return quiet && !engine().snapshot(*who).left_work;
+}
+
 void MutexRetrievalService::State::refuse(const char* what, Status status) const {
   throw Error(Errc::kMisuse, std::string("cannot ") + what + " the service of '" +
                                  notifier->retriever->mutex() + "' while it is " +
@@ -155,7 +170,14 @@ MutexRetrievalService::MutexRetrievalService(const Client& client,
     : state_(std::make_shared<State>(client, std::move(retriever), std::string{},
                                      core::Goal::kObserve, options)) {}
 
-MutexRetrievalService::~MutexRetrievalService() { close(); }
+MutexRetrievalService::~MutexRetrievalService() {
+  close();
+  if (state_->session->is_forked()) {
+    new std::shared_ptr<State>(state_);  // a thread of the parent may be waiting in it
+  } else if (state_->is_inside_callback()) {
+    state_->notifier->outlives = state_->session;
+  }
+}
 
 void MutexRetrievalService::start() {
   const std::lock_guard lock(state_->starting);
@@ -175,14 +197,18 @@ bool MutexRetrievalService::stop(milliseconds grace) {
     if (!is_active(status)) state_->refuse("stop", status);
     state_->engine().stop(state_->who, grace);
   }
-  if (inside_callback_of == state_->notifier.get()) return true;
-  state_->bell->wait(core::Bell::Clock::time_point::max(), [&] { return state_->is_over(); });
-  return Term(state_->engine().snapshot(*state_->who).term).loss().reason != LossReason::kAbandoned;
+  if (state_->is_inside_callback()) return true;
+  return state_->wait_until_over(core::Bell::Clock::now() + grace);
 }
 
 void MutexRetrievalService::close() noexcept {
+  if (state_->session->is_forked()) return;
   try {
-    if (!state_->notifier->session->is_forked() && running()) stop();
+    if (running()) {
+      stop();
+    } else if (!state_->is_inside_callback()) {
+      state_->wait_until_over(core::Bell::Clock::now() + state_->who->machine.timing().patience);
+    }
   } catch (const Error&) {
     return;  // somebody else has stopped it meanwhile
   }
@@ -210,8 +236,8 @@ MutexContendService::MutexContendService(const Client& client,
       contender_(std::move(contender)) {}
 
 Term MutexContendService::term() const {
-  if (state_->notifier->session->is_forked()) return {};
-  return Term(state_->engine().snapshot(*state_->who).term);
+  if (state_->session->is_forked()) return {};
+  return Term(state_->engine().term(*state_->who));
 }
 
 namespace {

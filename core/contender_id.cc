@@ -39,8 +39,8 @@ class HostIds : public ContenderIdGenerator {
   std::string generate() override {
     std::string id = std::to_string(next_.fetch_add(1, std::memory_order_relaxed)) + ':' +
                      std::to_string(getpid()) + '@';
-    const std::size_t room = id.size() < kMaxPortableLabel ? kMaxPortableLabel - id.size() : 1;
-    return id + host_.substr(0, room);
+    id += host_;
+    return id.substr(0, kMaxPortableLabel);
   }
 
  private:

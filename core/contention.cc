@@ -38,9 +38,10 @@ Contention::Contention(std::string label, const ContendOptions& options, bool qu
 // --- events
 // ---------------------------------------------------------------------------------------
 
-Effects Contention::start(Goal goal, LocalTime now) {
+Effects Contention::start(Goal goal, LocalTime now, LocalTime give_up_at) {
   goal_ = goal;
-  stop_ = has_answer_ = false;
+  give_up_at_ = give_up_at;
+  stop_ = left_work_ = has_answer_ = false;
   grace_end_ = kNever;
   owner_ = MutexOwner::none();
   owner_seen_at_ = StoreTime{};
@@ -72,15 +73,7 @@ Effects Contention::stop(LocalTime now, nanoseconds patience) {
 
 Effects Contention::give_up(LocalTime now) {
   Effects effects;
-  if (phase_ != Phase::kTrying) return effects;
-  const bool under_way = call_ && !call_->stale && call_->kind == CallKind::kTake;
-  if (under_way || leaves_trace_ || is_queued())
-    effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
-  if (call_) call_->stale = true;
-  phase_ = Phase::kIdle;
-  due_ = kNever;
-  effects.former = wire_id_;
-  effects.over = true;
+  if (phase_ == Phase::kTrying) abandon_attempt(effects, now);
   return effects;
 }
 
@@ -196,6 +189,7 @@ LocalTime Contention::next_timer() const {
       at = std::min(at, term_->began + options_.max_hold);
     }
   }
+  if (phase_ == Phase::kTrying) at = std::min(at, give_up_at_);
   return phase_ == Phase::kIdle && !call_ ? kNever : std::min(at, grace_end_);
 }
 
@@ -217,12 +211,26 @@ void Contention::drive(Effects& effects, LocalTime now) {
       leaves_trace_ = false;  // nothing is released: the work still runs, so the lease runs out
     }
     if (phase_ == Phase::kDraining && stop_) {
+      left_work_ = true;
       phase_ = Phase::kIdle;
       effects.over = true;
     }
   }
   if (call_ && now >= call_->overdue) fail(effects, Errc::kTimeout, now);
+  if (phase_ == Phase::kTrying && now >= give_up_at_) abandon_attempt(effects, now);
   if (!call_ && due_ <= now) issue(effects, now);
+}
+
+void Contention::abandon_attempt(Effects& effects, LocalTime now) {
+  const bool under_way = call_ && !call_->stale && call_->kind == CallKind::kTake;
+  if (under_way || leaves_trace_ || is_queued()) {
+    effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
+  }
+  if (call_) call_->stale = true;
+  phase_ = Phase::kIdle;
+  due_ = kNever;
+  effects.former = wire_id_;
+  effects.over = true;
 }
 
 // The call under way brought no answer.

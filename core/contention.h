@@ -84,7 +84,8 @@ class Contention {
   // `options` must have passed Timing::of. `queues`: the store keeps a queue of waiters.
   Contention(std::string label, const ContendOptions& options, bool queues, Executor& executor);
 
-  Effects start(Goal goal, LocalTime now);
+  // An attempt is given up at `give_up_at`.
+  Effects start(Goal goal, LocalTime now, LocalTime give_up_at = LocalTime::max());
   // Ends the lifecycle in order: the work returns, then the store is told. `over` says when; with
   // the work it is patient that long.
   Effects stop(LocalTime now) { return stop(now, timing_.patience); }
@@ -116,6 +117,7 @@ class Contention {
   bool heeds_hints() const { return phase_ == Phase::kTrying && has_asked_; }
   bool has_answer() const { return has_answer_; }  // in this lifecycle
   bool is_stopping() const { return stop_; }
+  bool left_work() const { return left_work_; }  // the last stop did not wait for it any longer
   // Whether an answer to that question still means something.
   bool awaits(std::uint64_t number) const {
     return call_ && call_->number == number && !call_->stale;
@@ -136,6 +138,7 @@ class Contention {
 
   void begin_attempt(LocalTime due);
   void drive(Effects& effects, LocalTime now);
+  void abandon_attempt(Effects& effects, LocalTime now);
   void fail(Effects& effects, Errc code, LocalTime now);
   void issue(Effects& effects, LocalTime now);
   void expire(Effects& effects, LocalTime now);
@@ -167,6 +170,7 @@ class Contention {
   Phase phase_ = Phase::kIdle;
   Goal goal_ = Goal::kKeep;
   bool stop_ = false;
+  bool left_work_ = false;
   bool pushed_ = false;
   bool has_answer_ = false;
 
@@ -175,6 +179,7 @@ class Contention {
   bool has_asked_ = false;     // until then hints do not hurry it
   bool leaves_trace_ = false;  // the store may know the wire id although nobody told us so
   bool woken_ = false;         // while a call was under way
+  LocalTime give_up_at_ = LocalTime::max();
   CallKind due_kind_ = CallKind::kTake;
   LocalTime due_ = LocalTime::max();
   std::optional<Call> call_;

@@ -85,6 +85,7 @@ std::shared_ptr<Enrolled> Engine::enroll(Spec spec) {
   store_->check_mutex(spec.mutex);
   if (spec.goal != Goal::kObserve) store_->check_label(spec.label);
   const std::lock_guard lock(guard_);
+  forget_unused_groups();
   std::weak_ptr<Group>& slot = groups_[spec.mutex];
   std::shared_ptr<Group> group = slot.lock();
   if (!group) slot = group = std::make_shared<Group>(spec.mutex);
@@ -92,14 +93,24 @@ std::shared_ptr<Enrolled> Engine::enroll(Spec spec) {
                                     *executor_);
 }
 
-void Engine::start(const std::shared_ptr<Enrolled>& who) {
+// A name per order must not grow the map for ever.
+void Engine::forget_unused_groups() {
+  if (groups_.size() < sweep_groups_at_) return;
+  std::erase_if(groups_, [](const auto& group) { return group.second.expired(); });
+  sweep_groups_at_ = std::max<std::size_t>(2 * groups_.size(), 64);
+}
+
+void Engine::start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at) {
+  {
+    const std::lock_guard lock(guard_);
+    activate(*who);
+  }
   want_hints(who);
   Outbox out;
   {
     const std::lock_guard lock(guard_);
     out.now = executor_->now();
-    activate(*who);
-    apply_and_submit(*who, who->machine.start(who->spec.goal, out.now), out);
+    apply_and_submit(*who, who->machine.start(who->spec.goal, out.now, give_up_at), out);
     launch(out);
   }
   flush(out);
@@ -143,6 +154,7 @@ void Engine::stop(const std::shared_ptr<Enrolled>& who, std::optional<nanosecond
   {
     const std::lock_guard lock(guard_);
     out.now = executor_->now();
+    who->strand.forget_others();
     const nanoseconds with_work = patience.value_or(who->machine.timing().patience);
     apply_and_submit(*who, who->machine.stop(out.now, with_work), out);
     launch(out);
@@ -223,9 +235,21 @@ Engine::Snapshot Engine::snapshot(const Enrolled& who) const {
   return {who.machine.phase(),
           who.machine.has_answer(),
           who.machine.is_stopping(),
+          who.machine.left_work(),
+          who.strand.is_running(),
           who.term,
           who.trouble,
           who.state};
+}
+
+Phase Engine::phase(const Enrolled& who) const {
+  const std::lock_guard lock(guard_);
+  return who.machine.phase();
+}
+
+std::shared_ptr<TermRecord> Engine::term(const Enrolled& who) const {
+  const std::lock_guard lock(guard_);
+  return who.term;
 }
 
 void Engine::close(nanoseconds patience) {
@@ -233,7 +257,7 @@ void Engine::close(nanoseconds patience) {
   const LocalTime until = executor_->now() + patience;
   std::unique_lock lock(guard_);
   settled_.wait_until(lock, std::chrono::steady_clock::now() + (until - executor_->now()),
-                      [&] { return retired_.is_settled(); });
+                      [&] { return active_ == 0 && retired_.is_settled(); });
   lock.unlock();
   executor_->shut_down();
 }
@@ -324,7 +348,10 @@ void Engine::run_strand(const std::shared_ptr<Enrolled>& who) {
       const std::lock_guard lock(guard_);
       notice = who->strand.next();
     }
-    if (!notice) return;
+    if (!notice) {
+      if (who->spec.poke) who->spec.poke();  // somebody may wait for the strand to be idle
+      return;
+    }
     if (!notice->silent) who->spec.notify(notice->state);
     if (!notice->state.is_released()) continue;
     Outbox out;
@@ -404,11 +431,14 @@ void Engine::tell(Enrolled& who, MutexState change, Outbox& out) {
 void Engine::activate(Enrolled& who) {
   if (who.self) return;
   who.self = who.shared_from_this();
+  ++active_;
   who.member_at = who.group->members.insert(who.group->members.end(), &who);
 }
 
 void Engine::deactivate(Enrolled& who, Outbox& out) {
   if (!who.self) return;
+  --active_;
+  settled_.notify_all();
   deadlines_.remove(who);
   who.group->members.erase(who.member_at);
   if (who.wants_hints) {
@@ -463,6 +493,7 @@ void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbo
   if (!job.who) {  // a retired id
     if (error) {
       retired_.failed(job.wire_id, out.now);
+      settled_.notify_all();
       return;
     }
     retired_.released(job.wire_id);
@@ -485,7 +516,8 @@ void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbo
   for (const auto& [who, number] : all) {
     if (error) {
       deliver_failure(*who, job, number, *error, out);
-    } else if (turn && who.get() != turn && who->spec.goal != Goal::kObserve) {
+    } else if (turn && who.get() != turn && who->machine.is_waiting() &&
+               who->machine.awaits(number)) {
       apply_and_submit(*who, who->machine.passed_over(number, out.now), out);
     } else {
       deliver_answer(*who, job, number, *seen, sent, out);
@@ -577,10 +609,22 @@ void Engine::give_back(const Farewell& farewell, Outbox& out) {
 void Engine::launch(Outbox& out) {
   for (const Farewell& farewell : retired_.due(out.now)) give_back(farewell, out);
   while (std::optional<Batch> batch = batcher_.next(out.now)) {
+    drop_unwanted(*batch);
+    if (batch->jobs.empty()) {
+      batcher_.succeeded(*batch);
+      continue;
+    }
     out.flights.push_back(
         std::make_shared<Flight>(shared_from_this(), std::move(*batch), Flight::Path::kBatcher));
   }
   set_alarm(out);
+}
+
+// Nobody waits for these any more. A poll may have been joined by others, a retired id has nobody.
+void Engine::drop_unwanted(Batch& batch) {
+  if (batch.kind == CallKind::kObserve) return;
+  std::erase_if(batch.jobs,
+                [](const Job& job) { return job.who && !job.who->machine.awaits(job.number); });
 }
 
 // An alarm that comes too early costs one look; it is not worth a system call to take it back.
@@ -611,7 +655,7 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
   Group& group = *who->group;
   {
     const std::lock_guard lock(guard_);
-    if (who->wants_hints) return;
+    if (!who->self || who->wants_hints) return;
     who->wants_hints = true;
     if (++group.watching > 1 && group.watch) {
       who->machine.set_pushed(group.watch->is_live());
@@ -640,6 +684,7 @@ void Engine::refresh_own_watch(Enrolled& who, Outbox& out) {
 // -----------------------------------------------------------------------------
 
 void Engine::flush(Outbox& out) {
+  if (out.alarm) executor_->set_alarm(*out.alarm);
   for (const auto& record : out.revoked) {
     if (out.on_users_thread) {
       record->request_stop();
@@ -654,6 +699,7 @@ void Engine::flush(Outbox& out) {
       const std::lock_guard lock(guard_);
       id = who->own_watch_id;
     }
+    if (id.empty()) continue;  // it has left meanwhile
     std::shared_ptr<Watch> watch = store_->watch(
         who->spec.mutex, id, [engine = weak_from_this(), weak = std::weak_ptr<Enrolled>(who)] {
           if (const auto alive = engine.lock()) alive->on_own_hint(weak);
@@ -683,7 +729,6 @@ void Engine::flush(Outbox& out) {
     owned.event.error = owned.error ? &*owned.error : nullptr;
     on_event_(owned.event);
   }
-  if (out.alarm) executor_->set_alarm(*out.alarm);
 }
 
 }  // namespace simba::core

@@ -95,14 +95,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // To be called once, before anything else.
   void open();
-  // Waits until what is to be given back has been tried once, at most until `patience` has passed,
-  // then ends all threads. Everybody has been stopped before.
+  // Waits until who was stopped is over and what is to be given back has been tried once, at most
+  // until `patience` has passed, then ends all threads.
   void close(nanoseconds patience);
 
   // Throws Error (kMisconfigured) for a name or options that cannot work.
   std::shared_ptr<Enrolled> enroll(Spec spec);
 
-  void start(const std::shared_ptr<Enrolled>& who);
+  void start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at = LocalTime::max());
   // The caller's own thread makes the first call, if nobody here waits for the mutex already.
   void start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline);
   void stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience = {});
@@ -116,11 +116,16 @@ class Engine : public std::enable_shared_from_this<Engine> {
     Contention::Phase phase;
     bool has_answer;
     bool is_stopping;
+    bool left_work;   // the last stop did not wait for it any longer
+    bool is_telling;  // a callback runs or is about to
     std::shared_ptr<TermRecord> term;
     std::optional<Error> trouble;
     MutexState state;
   };
   Snapshot snapshot(const Enrolled& who) const;
+  // The two questions that are asked often.
+  Contention::Phase phase(const Enrolled& who) const;
+  std::shared_ptr<TermRecord> term(const Enrolled& who) const;
 
   Store& store() { return *store_; }
   Executor& executor() { return *executor_; }
@@ -161,6 +166,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void wake_first(Group& group, Outbox& out);
   void give_back(const Farewell& farewell, Outbox& out);
   void launch(Outbox& out);
+  static void drop_unwanted(Batch& batch);
+  void forget_unused_groups();
   void set_alarm(Outbox& out);
   void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
              const Error* error = nullptr);
@@ -179,6 +186,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Batcher batcher_;
   RetiredIds retired_;
   LocalTime alarm_ = LocalTime::max();
+  std::size_t active_ = 0;
+  std::size_t sweep_groups_at_ = 64;
   std::condition_variable settled_;
 };
 

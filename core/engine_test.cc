@@ -1113,6 +1113,37 @@ TEST_F(EngineTest, AMutexThatAPollFindsFreeIsTakenByOneOfThoseWhoWait) {
   EXPECT_LE(store->takes(), 2U);
 }
 
+TEST_F(EngineTest, AStopDuringASharedPollIsOverWithItsAnswer) {
+  store->cannot_push();
+  take_as("other~1", "report");
+  contend_as("first", "report");
+  Contender& second = contend_as("second", "report");
+  executor->hold_calls();
+  executor->advance(1100ms);
+  const auto poll = only_call();  // of both
+  release_as("other~1", "report");
+  engine->stop(second.who);
+  poll->complete();
+  executor->let_calls_go();
+  EXPECT_EQ(phase(second), Phase::kIdle);
+}
+
+TEST_F(EngineTest, ASharedPollOfAnEarlierLifeHoldsUpTheNextNoLongerThanItsAnswer) {
+  store->cannot_push();
+  take_as("other~1", "report");
+  contend_as("first", "report");
+  Contender& second = contend_as("second", "report");
+  executor->hold_calls();
+  executor->advance(1100ms);
+  const auto poll = only_call();
+  release_as("other~1", "report");
+  engine->give_up(second.who);
+  engine->start(second.who);
+  poll->complete();
+  executor->let_calls_go();
+  EXPECT_TRUE(engine->snapshot(*second.who).has_answer);
+}
+
 // --- on the caller's own thread ---
 
 TEST_F(EngineTest, AFreeLockCostsOneCallAndItsReleaseAnother) {

@@ -39,7 +39,7 @@ struct SimbaLocker::State {
  private:
   bool contend(Clock::time_point until, const std::stop_token& stop);
   bool wait_for(Clock::time_point until, const std::stop_token& stop);
-  bool is_idle() const { return engine().snapshot(*who).phase == Phase::kIdle; }
+  bool is_idle() const { return engine().phase(*who) == Phase::kIdle; }
   core::Engine& engine() const { return session->engine(); }
 };
 
@@ -94,6 +94,7 @@ bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token&
 
 // True when the mutex is held and in its ttl: what comes too late to be used is given back.
 bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token& stop) {
+  if (engine().phase(*who) == Phase::kHolding && engine().term(*who)->is_in_ttl()) return true;
   while (true) {
     core::Engine::Snapshot now;
     const auto settled = [&] {
@@ -105,7 +106,7 @@ bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token
     if (now.phase == Phase::kHolding && now.term->is_in_ttl()) return true;
     if (now.phase == Phase::kTrying) {
       engine().give_up(who);
-      if (engine().snapshot(*who).phase == Phase::kHolding) continue;  // it was granted just then
+      if (engine().phase(*who) == Phase::kHolding) continue;  // it was granted just then
       if (in_time && !stop.stop_requested()) throw Error(*now.trouble);
       return false;
     }
@@ -140,7 +141,10 @@ SimbaLocker::SimbaLocker(const Client& client, std::string mutex, const ContendO
     : state_(std::make_shared<State>(client, std::move(mutex), options, std::move(contender_id))) {}
 
 SimbaLocker::~SimbaLocker() {
-  if (state_) state_->release();
+  if (!state_) return;
+  state_->release();
+  // In a forked child a thread of the parent may be waiting in it.
+  if (state_->session->is_forked()) new std::shared_ptr<State>(std::move(state_));
 }
 SimbaLocker::SimbaLocker(SimbaLocker&&) noexcept = default;
 SimbaLocker& SimbaLocker::operator=(SimbaLocker&& other) noexcept {
@@ -180,7 +184,7 @@ bool SimbaLocker::try_lock(std::error_code& error) {
 
 Term SimbaLocker::term() const {
   if (state_->session->is_forked()) return {};
-  return Term(state_->session->engine().snapshot(*state_->who).term);
+  return Term(state_->session->engine().term(*state_->who));
 }
 bool SimbaLocker::is_owner() const { return term().is_owner(); }
 bool SimbaLocker::is_in_ttl() const { return term().is_in_ttl(); }

@@ -5,29 +5,36 @@
 
 namespace simba::core {
 
+// It is looked at when it is to be released, and when it can be forgotten.
+void RetiredIds::plan(Ids::value_type& id, LocalTime next) {
+  auto& [wire_id, entry] = id;
+  plan_.erase({std::min(entry.next, entry.farewell.until), wire_id});
+  entry.next = next;
+  plan_.emplace(std::min(entry.next, entry.farewell.until), wire_id);
+}
+
 void RetiredIds::add(Farewell farewell, LocalTime now) {
-  std::string id = farewell.wire_id;
-  ids_.insert_or_assign(std::move(id), Entry{std::move(farewell), now});
-  want(now);
+  std::string wire_id = farewell.wire_id;
+  const auto [it, is_new] = ids_.try_emplace(std::move(wire_id));
+  if (!is_new) plan_.erase({std::min(it->second.next, it->second.farewell.until), it->first});
+  it->second = Entry{std::move(farewell), now};
+  plan(*it, now);
 }
 
 std::vector<Farewell> RetiredIds::due(LocalTime now) {
   std::vector<Farewell> out;
-  if (soonest_ > now) return out;
-  soonest_ = LocalTime::max();
-  for (auto it = ids_.begin(); it != ids_.end();) {
-    auto& [farewell, next, done, again] = it->second;
-    if (farewell.until <= now) {
-      it = ids_.erase(it);
+  while (next_timer() <= now) {
+    const auto it = ids_.find(plan_.begin()->second);
+    Entry& entry = it->second;
+    if (entry.farewell.until <= now) {
+      plan_.erase(plan_.begin());
+      ids_.erase(it);
       continue;
     }
-    if (next <= now) {
-      out.push_back(farewell);
-      again = false;
-      next = now + 2 * farewell.call_deadline + farewell.pause;  // should nothing be heard of it
-    }
-    want(std::min(next, farewell.until));
-    ++it;
+    out.push_back(entry.farewell);
+    entry.again = false;
+    // Should nothing be heard of it.
+    plan(*it, now + 2 * entry.farewell.call_deadline + entry.farewell.pause);
   }
   return out;
 }
@@ -35,16 +42,15 @@ std::vector<Farewell> RetiredIds::due(LocalTime now) {
 void RetiredIds::released(const std::string& wire_id) {
   const auto it = ids_.find(wire_id);
   if (it == ids_.end()) return;
-  it->second.done = true;
-  it->second.next = it->second.again ? LocalTime::min() : LocalTime::max();
-  want(std::min(it->second.next, it->second.farewell.until));
+  it->second.tried = it->second.done = true;
+  plan(*it, it->second.again ? LocalTime::min() : LocalTime::max());
 }
 
 void RetiredIds::failed(const std::string& wire_id, LocalTime now) {
   const auto it = ids_.find(wire_id);
-  if (it == ids_.end() || it->second.done) return;
-  it->second.next = now + it->second.farewell.pause;
-  want(it->second.next);
+  if (it == ids_.end()) return;
+  it->second.tried = true;
+  if (!it->second.done) plan(*it, now + it->second.farewell.pause);
 }
 
 bool RetiredIds::is_named(const std::string& wire_id, LocalTime now) {
@@ -52,8 +58,7 @@ bool RetiredIds::is_named(const std::string& wire_id, LocalTime now) {
   const auto it = ids_.find(wire_id);
   if (it == ids_.end()) return false;
   if (it->second.next == LocalTime::max()) {
-    it->second.next = now;
-    want(now);
+    plan(*it, now);
   } else {
     it->second.again = true;
   }
@@ -61,7 +66,7 @@ bool RetiredIds::is_named(const std::string& wire_id, LocalTime now) {
 }
 
 bool RetiredIds::is_settled() const {
-  return std::all_of(ids_.begin(), ids_.end(), [](const auto& id) { return id.second.done; });
+  return std::all_of(ids_.begin(), ids_.end(), [](const auto& id) { return id.second.tried; });
 }
 
 }  // namespace simba::core

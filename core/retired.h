@@ -1,8 +1,9 @@
 #pragma once
 
-#include <algorithm>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "simba/time.h"
@@ -27,12 +28,12 @@ class RetiredIds {
   void add(Farewell farewell, LocalTime now);
   // The ids to release now.
   std::vector<Farewell> due(LocalTime now);
-  LocalTime next_timer() const { return soonest_; }
+  LocalTime next_timer() const { return plan_.empty() ? LocalTime::max() : plan_.begin()->first; }
   void released(const std::string& wire_id);
   void failed(const std::string& wire_id, LocalTime now);
   // True when the id is one of these, and is now due again.
   bool is_named(const std::string& wire_id, LocalTime now);
-  // None that has not been released at least once.
+  // None whose release has not been tried.
   bool is_settled() const;
   bool empty() const { return ids_.empty(); }
 
@@ -40,13 +41,15 @@ class RetiredIds {
   struct Entry {
     Farewell farewell;
     LocalTime next{};    // when to release it (again); max(): it has been released
-    bool done = false;   // at least once
+    bool tried = false;  // at least once, with whatever result
+    bool done = false;   // released at least once
     bool again = false;  // it was named while its release was under way
   };
-  void want(LocalTime at) { soonest_ = std::min(soonest_, at); }
+  using Ids = std::unordered_map<std::string, Entry>;
+  void plan(Ids::value_type& id, LocalTime next);
 
-  std::unordered_map<std::string, Entry> ids_;
-  LocalTime soonest_ = LocalTime::max();  // never later than the truth
+  Ids ids_;
+  std::set<std::pair<LocalTime, std::string>> plan_;  // when to look at which
 };
 
 }  // namespace simba::core

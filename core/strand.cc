@@ -21,6 +21,12 @@ std::optional<Strand::Notice> Strand::next() {
   return notice;
 }
 
+void Strand::forget_others() {
+  std::erase_if(notices_, [](const Notice& notice) {
+    return !notice.state.is_acquired() && !notice.state.is_released();
+  });
+}
+
 void Strand::forget_passed_term() {
   Notice& first = notices_.front();
   if (!first.state.is_acquired()) return;

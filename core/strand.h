@@ -22,6 +22,9 @@ class Strand {
 
   // True when the strand was idle: the caller arranges that next() is called.
   bool push(MutexState state);
+  // What others did is not told any more; the end of an own term still is.
+  void forget_others();
+  bool is_running() const { return running_; }
   // The next notice; none makes the strand idle.
   std::optional<Notice> next();
 

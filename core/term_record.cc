@@ -32,7 +32,8 @@ bool TermRecord::is_owner() const {
 nanoseconds TermRecord::time_left() const {
   if (is_forked()) return nanoseconds{0};
   const std::lock_guard lock(guard_);
-  return std::max(revoke_at_ - executor_->now(), nanoseconds{0});
+  const LocalTime now = executor_->now();
+  return revoke_at_ > now ? revoke_at_ - now : nanoseconds{0};
 }
 
 Loss TermRecord::loss() const {

@@ -1,7 +1,7 @@
 foreach(name options contend_period contender_id values utf8 deadlines strand retired batcher)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core LABELS unit WHOLE)
 endforeach()
-foreach(name store_checks contention engine)
+foreach(name async store_checks contention engine)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
 endforeach()
 simba_add_test(NAME thread_executor_test SOURCES thread_executor_test.cc DEPS simba::core LABELS unit WHOLE)

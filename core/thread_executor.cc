@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
@@ -50,9 +51,13 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     const std::lock_guard lock(guard_);
     if (closed_ || at >= armed_) return;
     arm(at);
-    if (!std::exchange(running_, true)) {
-      start_quiet_thread("simba-dispatch", [self = shared_from_this()] { self->run(); });
-    }
+  }
+
+  // Throws where the system gives no thread: without a watchdog there is no lease.
+  void open() {
+    start_quiet_thread("simba-dispatch", [self = shared_from_this()] { self->run(); });
+    const std::lock_guard lock(guard_);
+    running_ = true;
   }
 
   void close() {
@@ -124,6 +129,7 @@ class ThreadExecutor : public Executor {
 
   void start(std::function<void()> on_alarm) override {
     dispatcher_ = std::make_shared<Dispatcher>(std::move(on_alarm));
+    dispatcher_->open();
   }
   void set_alarm(LocalTime at) override { dispatcher_->set(at); }
 
@@ -143,14 +149,14 @@ class ThreadExecutor : public Executor {
       new std::shared_ptr<Dispatcher>(std::move(dispatcher_));  // its thread stayed in the parent
       return;
     }
-    if (std::exchange(closed_, true)) return;
+    if (closed_.exchange(true)) return;
     if (dispatcher_) dispatcher_->close();
     for (ThreadPool* pool : {&ask_, &keep_, &revokers_, &callbacks_}) pool->close();
   }
 
  private:
   const std::uint64_t process_ = fork_epoch();
-  bool closed_ = false;
+  std::atomic<bool> closed_{false};
   std::shared_ptr<Dispatcher> dispatcher_;
   ThreadPool keep_{"simba-keep"};
   ThreadPool ask_{"simba-ask"};

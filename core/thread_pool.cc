@@ -7,6 +7,7 @@
 #include <csignal>
 #include <deque>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -63,7 +64,21 @@ void ThreadPool::submit(std::function<void()> task) {
     }
     ++state_->threads;
   }
-  spawn(state_);
+  try {
+    spawn(state_);
+  } catch (const std::system_error&) {
+    run_without_thread(*state_);
+  }
+}
+
+// The system gives no more threads: another one will come to it, or this one does it, here and now.
+void ThreadPool::run_without_thread(State& state) {
+  std::unique_lock lock(state.guard);
+  if (--state.threads > 0 || state.tasks.empty()) return;
+  const std::function<void()> task = std::move(state.tasks.front());
+  state.tasks.pop_front();
+  lock.unlock();
+  task();
 }
 
 void ThreadPool::spawn(std::shared_ptr<State> state) {

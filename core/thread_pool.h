@@ -26,6 +26,7 @@ class ThreadPool {
  private:
   struct State;
   static void spawn(std::shared_ptr<State> state);
+  static void run_without_thread(State& state);
   static void work(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State>

@@ -1,0 +1,127 @@
+#include "simba/async.h"
+
+#include <mutex>
+#include <utility>
+
+#include "core/session.h"
+#include "simba/contender_id.h"
+
+namespace simba::inline v0 {
+namespace {
+
+using Phase = core::Contention::Phase;
+
+}  // namespace
+
+struct HeldMutex::State {
+  std::shared_ptr<core::Session> session;
+  std::shared_ptr<core::Enrolled> who;
+};
+
+HeldMutex::HeldMutex() = default;
+HeldMutex::HeldMutex(std::shared_ptr<State> state) : state_(std::move(state)) {}
+HeldMutex::~HeldMutex() { release(); }
+HeldMutex::HeldMutex(HeldMutex&&) noexcept = default;
+HeldMutex& HeldMutex::operator=(HeldMutex&& other) noexcept {
+  release();
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+Term HeldMutex::term() const {
+  if (!state_ || state_->session->is_forked()) return {};
+  return Term(state_->session->engine().term(*state_->who));
+}
+
+void HeldMutex::release() noexcept {
+  const auto state = std::move(state_);
+  if (state && !state->session->is_forked()) state->session->engine().finish(state->who);
+}
+
+// Alive until its callback has been given its result.
+struct PendingAcquire::State : std::enable_shared_from_this<State> {
+  State(std::shared_ptr<core::Session> its_session, std::function<void(Acquired)> its_callback)
+      : session(std::move(its_session)), callback(std::move(its_callback)) {}
+
+  void look();
+  void deliver(Acquired acquired);
+  core::Engine& engine() const { return session->engine(); }
+
+  const std::shared_ptr<core::Session> session;
+  std::function<void(Acquired)> callback;
+  std::shared_ptr<core::Enrolled> who;
+  LocalTime give_up_at = LocalTime::max();
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+
+  std::mutex guard;
+  std::shared_ptr<State> self;   // guarded by guard; until the result is there
+  std::optional<Error> trouble;  // guarded by guard; why it was given up
+  bool again = false;            // guarded by guard; a term was lost before it could be handed over
+};
+
+// Something about the contender changed. Comes from any thread, more often than needed.
+void PendingAcquire::State::look() {
+  const std::lock_guard lock(guard);
+  if (!self) return;
+  const core::Engine::Snapshot now = engine().snapshot(*who);
+  if (now.phase == Phase::kTrying && now.trouble && !now.trouble->is_transient()) {
+    trouble = now.trouble;
+    engine().executor().callback([state = self] { state->engine().give_up(state->who); });
+  } else if (now.phase == Phase::kHolding && now.term->is_in_ttl()) {
+    deliver({HeldMutex(std::make_shared<HeldMutex::State>(HeldMutex::State{session, who})), {}});
+  } else if (now.phase == Phase::kDraining) {
+    again = true;
+    engine().executor().callback([state = self] { state->engine().finish(state->who); });
+  } else if (now.phase == Phase::kIdle && std::exchange(again, false)) {
+    engine().executor().callback(
+        [state = self] { state->engine().start(state->who, state->give_up_at); });
+  } else if (now.phase == Phase::kIdle) {
+    deliver({{}, trouble});
+  }
+}
+
+// Needs the guard.
+void PendingAcquire::State::deliver(Acquired acquired) {
+  auto result = std::make_shared<Acquired>(std::move(acquired));
+  auto run = [state = std::move(self), result] {
+    state->on_stop.reset();
+    const auto give = std::move(state->callback);
+    give(std::move(*result));
+  };
+  self = nullptr;
+  engine().executor().callback(std::move(run));
+}
+
+void PendingAcquire::cancel() {
+  if (state_ && !state_->session->is_forked()) state_->engine().give_up(state_->who);
+}
+
+PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOptions options,
+                             std::function<void(Acquired)> callback) {
+  auto state = std::make_shared<PendingAcquire::State>(client.session(), std::move(callback));
+  core::Spec spec;
+  spec.mutex = std::move(mutex);
+  spec.label = options.contender_id.empty() ? ContenderIdGenerator::host().generate()
+                                            : std::move(options.contender_id);
+  spec.options = options.contend.value_or(client.options().contend);
+  spec.goal = core::Goal::kOnce;
+  spec.poke = [weak = std::weak_ptr<PendingAcquire::State>(state)] {
+    if (const auto alive = weak.lock()) alive->look();
+  };
+  core::Engine& engine = state->engine();
+  state->who = engine.enroll(std::move(spec));
+  if (options.timeout) state->give_up_at = engine.executor().now() + *options.timeout;
+  state->self = state;
+  if (options.stop.stop_possible()) {
+    state->on_stop.emplace(options.stop, [weak = std::weak_ptr<PendingAcquire::State>(state)] {
+      if (const auto alive = weak.lock()) alive->engine().give_up(alive->who);
+    });
+  }
+  engine.start(state->who, state->give_up_at);
+  if (options.stop.stop_requested()) engine.give_up(state->who);
+  PendingAcquire pending;
+  pending.state_ = std::move(state);
+  return pending;
+}
+
+}  // namespace simba::inline v0

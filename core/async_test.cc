@@ -1,0 +1,174 @@
+#include "simba/async.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <future>
+
+#include "simba/contender_id.h"
+#include "simba/coroutine.h"
+#include "simba/locker.h"
+#include "simba/memory.h"
+#include "testing/fake_executor.h"
+
+namespace simba {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Virtual time: nothing happens unless the test says so.
+class AsyncTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<testing::FakeExecutor> executor = std::make_shared<testing::FakeExecutor>();
+  std::shared_ptr<Store> store = make_memory([this] {
+    return StoreTime{std::chrono::duration_cast<milliseconds>(executor->now().time_since_epoch())};
+  });
+  Client client{store, [this] {
+                  ClientOptions options;
+                  options.executor = executor;
+                  return options;
+                }()};
+  std::deque<Acquired> results;
+
+  PendingAcquire acquire_as(const char* id, AcquireOptions options = {}) {
+    options.contender_id = id;
+    return acquire_async(client, "job", std::move(options),
+                         [this](Acquired acquired) { results.push_back(std::move(acquired)); });
+  }
+  std::string owner() { return std::string(label_of(client.observe("job").owner.id)); }
+};
+
+TEST_F(AsyncTest, HandsOverAFreeMutexAndNeverInsideTheCall) {
+  acquire_as("first");
+  EXPECT_TRUE(results.empty());
+  executor->run();
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_TRUE(results[0].held.is_in_ttl());
+  EXPECT_EQ(owner(), "first");
+}
+
+TEST_F(AsyncTest, TheNextOneGetsItWhenTheFirstLetsGo) {
+  acquire_as("first");
+  executor->run();
+  acquire_as("second");
+  executor->advance(30s);
+  ASSERT_EQ(results.size(), 1U);
+  const Token before = results[0].held.token();
+  results[0].held.release();
+  executor->run();
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_GT(results[1].held.token(), before);
+}
+
+TEST_F(AsyncTest, GivesUpWhenItsTimeIsUpAndLeavesNothingBehind) {
+  acquire_as("first");
+  executor->run();
+  AcquireOptions options;
+  options.timeout = 2000ms;
+  acquire_as("second", options);
+  executor->advance(1999ms);
+  EXPECT_EQ(results.size(), 1U);
+  executor->advance(1ms);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_FALSE(results[1].held);
+  EXPECT_FALSE(results[1].error);
+  results[0].held.release();
+  executor->advance(1min);
+  EXPECT_EQ(owner(), "");
+  EXPECT_EQ(results.size(), 2U) << "exactly once";
+}
+
+TEST_F(AsyncTest, CancelIsAnsweredOnceWithNothingHeld) {
+  acquire_as("first");
+  executor->run();
+  PendingAcquire second = acquire_as("second");
+  executor->run();
+  second.cancel();
+  second.cancel();
+  executor->advance(1min);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_FALSE(results[1].held);
+}
+
+TEST_F(AsyncTest, AStopTokenCancelsAlsoWhenItWasRequestedBefore) {
+  acquire_as("first");
+  executor->run();
+  std::stop_source stop;
+  AcquireOptions options;
+  options.stop = stop.get_token();
+  acquire_as("second", options);
+  stop.request_stop();
+  executor->run();
+  EXPECT_EQ(results.size(), 2U);
+  acquire_as("third", options);
+  executor->run();
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_FALSE(results[2].held);
+}
+
+TEST_F(AsyncTest, LosesItWhenItIsEvictedAndSaysSo) {
+  acquire_as("first");
+  executor->run();
+  const std::stop_token lost = results[0].held.lost();
+  const Observation seen = client.observe("job");
+  client.evict("job", seen.owner.id, seen.owner.token);
+  executor->advance(7s);
+  EXPECT_TRUE(lost.stop_requested());
+  EXPECT_EQ(results[0].held.term().loss().reason, LossReason::kForced);
+}
+
+TEST_F(AsyncTest, ABadNameIsAnErrorAtTheCall) {
+  EXPECT_THROW(acquire_async(client, "", {}, [](const Acquired&) {}), Error);
+}
+
+// A coroutine that starts at once and whose end nobody waits for.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+Detached append_when_held(const Client& client, std::string name, std::vector<std::string>& log) {
+  {
+    const HeldMutex held = co_await acquire(client, "job");
+    log.push_back(name + (held.is_in_ttl() ? " holds" : " does not hold"));
+  }
+  log.push_back(name + " let go");
+}
+
+TEST_F(AsyncTest, CoroutinesHoldOneAfterTheOther) {
+  std::vector<std::string> log;
+  append_when_held(client, "a", log);
+  append_when_held(client, "b", log);
+  executor->advance(5s);
+  EXPECT_EQ(log, (std::vector<std::string>{"a holds", "a let go", "b holds", "b let go"}));
+}
+
+TEST_F(AsyncTest, ACoroutineGetsTheErrorThatWaitingCannotHelp) {
+  bool thrown = false;
+  [](const Client& use, bool& caught) -> Detached {
+    try {
+      const std::string too_long(300, 'x');
+      co_await acquire(use, too_long);
+    } catch (const Error&) {
+      caught = true;
+    }
+  }(client, thrown);
+  executor->run();
+  EXPECT_TRUE(thrown);
+}
+
+TEST(AsyncThreads, WorksOnRealThreadsToo) {
+  const Client client{make_memory()};
+  std::promise<Token> token;
+  acquire_async(client, "job", {},
+                [&](const Acquired& acquired) { token.set_value(acquired.held.token()); });
+  EXPECT_GT(token.get_future().get(), 0U);
+}
+
+}  // namespace
+}  // namespace simba

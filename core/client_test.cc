@@ -1,0 +1,222 @@
+#include "simba/client.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "simba/contend_service.h"
+#include "simba/locker.h"
+#include "simba/memory.h"
+#include "testing/faulty_store.h"
+
+namespace simba {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::FaultyStore;
+
+bool eventually(const std::function<bool()>& done) {
+  const auto until = std::chrono::steady_clock::now() + 20s;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= until) return done();
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+class ClientTest : public ::testing::Test {
+ protected:
+  const std::shared_ptr<Store> rows = make_memory();
+  const std::shared_ptr<FaultyStore> store = std::make_shared<FaultyStore>(rows);
+  Observation row(std::string_view name = "m") {
+    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 1s).at(0));
+  }
+};
+
+TEST_F(ClientTest, ObservesListsAndEvicts) {
+  Client client(store);
+  EXPECT_TRUE(client.observe("m").is_free());
+  SimbaLocker a(client, "a"), b(client, "b");
+  a.lock();
+  b.lock();
+  EXPECT_EQ(client.observe("a").owner.id, a.term().wire_id());
+  const auto listed = client.list();
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].mutex, "a");
+  EXPECT_EQ(listed[1].observation.owner.token, b.token());
+  EXPECT_EQ(client.list("b").size(), 1u);
+  EXPECT_EQ(client.list("", 1).size(), 1u);
+  EXPECT_EQ(client.evict("a", a.term().wire_id(), a.token() + 1).owner.id, a.term().wire_id());
+  const Observation evicted = client.evict("a", a.term().wire_id(), a.token());
+  EXPECT_EQ(evicted.owner.id, "");
+  EXPECT_FALSE(evicted.is_free());
+  EXPECT_TRUE(client.evict("b", b.term().wire_id(), b.token(), Eviction::kFreeNow).is_free());
+}
+
+TEST_F(ClientTest, TroubleShowsInTheCallsAndNotInTheConstructor) {
+  store->go_down(Error(Errc::kDenied, "no"));
+  Client client(store);
+  try {
+    client.observe("m");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kDenied);
+  }
+  store->heal();
+  EXPECT_TRUE(client.observe("m").is_free());
+  store->spoil("m", Error(Errc::kCorrupt, "this one"));
+  EXPECT_THROW(client.observe("m"), Error);
+  store->unspoil("m");
+  store->block("m");
+  EXPECT_THROW(client.observe("m"), Error);
+}
+
+TEST_F(ClientTest, NamesAreCheckedBeforeTheStoreIsAsked) {
+  Client client(store);
+  EXPECT_THROW(client.observe(""), Error);
+  EXPECT_THROW(client.observe(std::string(300, 'x')), Error);
+  EXPECT_THROW(client.evict("a\nb", "x", 1), Error);
+  EXPECT_EQ(store->calls(), 0u);
+}
+
+TEST_F(ClientTest, BadDefaultsDieInTheConstructor) {
+  ClientOptions options;
+  options.contend.ttl = 0ms;
+  EXPECT_THROW(Client(store, options), Error);
+}
+
+TEST_F(ClientTest, CopiesSpeakOfTheSameEngine) {
+  Client first(store);
+  Client second = first;
+  EXPECT_EQ(&first.store(), &second.store());
+  EXPECT_EQ(first.session(), second.session());
+  Client third(std::move(first));
+  EXPECT_EQ(third.session(), second.session());
+  second = third;
+  EXPECT_TRUE(second.observe("m").is_free());
+}
+
+TEST_F(ClientTest, DefaultsOfTheClientAreThoseOfItsContenders) {
+  ClientOptions options;
+  options.contend.ttl = 33s;
+  const Client client(store, options);
+  EXPECT_EQ(client.options().contend.ttl, 33s);
+  const MutexContendService service(client, make_contender("m", {}));
+  EXPECT_EQ(service.options().ttl, 33s);
+  SimbaLocker locker(client, "m");
+  locker.lock();
+  EXPECT_LE(row().owner.ttl_at.value() - row().now, 33s);
+  EXPECT_GT(row().owner.ttl_at.value() - row().now, 30s);
+}
+
+// Shared by a test and the hooks of its client.
+struct Heard {
+  std::mutex guard;
+  std::map<Event::Kind, int> counts;  // guarded by guard
+  std::string mutex;                  // guarded by guard
+  std::atomic<bool> is_over{false};
+  std::atomic<int> after_the_end{0};
+
+  int count(Event::Kind kind) {
+    const std::lock_guard lock(guard);
+    return counts[kind];
+  }
+  EventHook hook(std::shared_ptr<Heard> self) {
+    return [self = std::move(self)](const Event& event) {
+      if (self->is_over) ++self->after_the_end;
+      const std::lock_guard lock(self->guard);
+      ++self->counts[event.kind];
+      if (event.kind == Event::Kind::kAcquired) self->mutex = event.mutex;
+      if (event.kind == Event::Kind::kCalled) {
+        EXPECT_EQ(event.claims, 1u);
+      }
+      if (event.kind == Event::Kind::kRenewalFailed) {
+        EXPECT_NE(event.error, nullptr);
+      }
+    };
+  }
+};
+
+TEST_F(ClientTest, EventsTellWhatHappened) {
+  const auto heard = std::make_shared<Heard>();
+  ClientOptions options;
+  options.contend.ttl = 600ms;
+  options.contend.transition = 600ms;
+  options.on_event = heard->hook(heard);
+  const Client client(store, options);
+  MutexContendService service(client, make_contender("m", {}));
+  service.start();
+  EXPECT_TRUE(eventually([&] { return heard->count(Event::Kind::kRenewed) > 0; }));
+  EXPECT_EQ(heard->count(Event::Kind::kAcquired), 1);
+  EXPECT_EQ(heard->mutex, "m");
+  store->fail_before(Error(Errc::kUnreachable, "once"));
+  EXPECT_TRUE(eventually([&] { return heard->count(Event::Kind::kRenewalFailed) > 0; }));
+  service.stop();
+  EXPECT_TRUE(eventually([&] {
+    return heard->count(Event::Kind::kReleased) + heard->count(Event::Kind::kRevoked) > 0;
+  }));
+  EXPECT_GT(heard->count(Event::Kind::kCalled), 2);
+}
+
+// Whoever has destroyed the client and all its handles may destroy what its hooks use.
+TEST_F(ClientTest, NoHookIsCalledAfterTheLastHandleIsGone) {
+  for (int round = 0; round < 500; ++round) {
+    const auto heard = std::make_shared<Heard>();
+    {
+      ClientOptions options;
+      options.on_event = heard->hook(heard);
+      const Client client(store, options);
+      MutexContendService service(client, make_contender("m", {}));
+      service.start();
+      if (round % 2 == 0) {
+        EXPECT_TRUE(eventually([&] { return service.is_owner(); }));
+      }
+      service.stop();
+    }
+    heard->is_over = true;
+    std::this_thread::sleep_for(1ms);
+    ASSERT_EQ(heard->after_the_end, 0) << "round " << round;
+  }
+}
+
+TEST_F(ClientTest, TheLastHandleGivesBackWhatIsStillUnderWay) {
+  {
+    const Client client(store);
+    SimbaLocker locker(client, "m");
+    store->fail_after(Error(Errc::kTimeout, "lost answer"));
+    EXPECT_FALSE(locker.try_lock());
+  }
+  EXPECT_TRUE(row().is_free()) << "an ambiguous take was left behind";
+}
+
+TEST_F(ClientTest, AClientWithoutWorkHasNoThreadsToEnd) {
+  for (int i = 0; i < 200; ++i) Client{store};
+}
+
+TEST_F(ClientTest, ManyClientsComeAndGoWhileOthersWork) {
+  std::atomic<bool> done{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&, i] {
+      while (!done) {
+        const Client client(store);
+        SimbaLocker locker(client, "m" + std::to_string(i % 2));
+        if (locker.try_lock_for(20ms)) locker.unlock();
+      }
+    });
+  }
+  std::this_thread::sleep_for(500ms);
+  done = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(eventually([&] { return row("m0").is_free() && row("m1").is_free(); }));
+  EXPECT_TRUE(eventually([&] { return store->watches() == 0; }));
+}
+
+}  // namespace
+}  // namespace simba

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "simba/client.h"
+#include "simba/export.h"
+
+namespace simba::inline v0 {
+
+// A client for a URL: `sqlite:` (the default file), `sqlite:/path/to/file?synchronous=full`,
+// `memory:` or `memory:name`. Throws Error (kMisconfigured) for a scheme nobody serves, with those
+// that are.
+SIMBA_EXPORT Client connect(std::string_view url, ClientOptions options = {});
+// The store alone.
+SIMBA_EXPORT std::shared_ptr<Store> open_store(std::string_view url);
+
+// Makes a store from outside the tree known under a scheme: from then on its URLs open it.
+using StoreFactory = std::function<std::shared_ptr<Store>(std::string_view url)>;
+SIMBA_EXPORT void register_store(std::string scheme, StoreFactory open);
+
+}  // namespace simba::inline v0

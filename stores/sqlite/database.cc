@@ -1,0 +1,97 @@
+#include "stores/sqlite/database.h"
+
+#include "stores/sqlite/schema.h"
+
+namespace simba::sqlite {
+namespace {
+
+constexpr std::size_t kMaxIdle = 4;
+
+}  // namespace
+
+Database::Session::Session(Database& database, LocalTime deadline)
+    : connection_(database.location_, database.synchronous_, database.host_, deadline),
+      table_(connection_) {}
+
+Database::Session::~Session() = default;
+
+Database::Database(const std::filesystem::path& file, SqliteOptions::Synchronous synchronous,
+                   const Host& host, LocalTime deadline)
+    : location_(locate(file)),
+      synchronous_(synchronous),
+      host_(host),
+      id_(file_id(location_.given)),
+      open_(id_),
+      bells_(location_.bells(), location_.writable ? Bells::Make::kYes : Bells::Make::kNo) {
+  std::unique_ptr<Session> first = open_session(deadline);
+  idle_.reserve(kMaxIdle);
+  idle_.push_back(std::move(first));
+}
+
+Database::~Database() = default;
+
+std::unique_ptr<Database::Session> Database::open_session(LocalTime deadline) {
+  std::unique_ptr<Session> session(new Session(*this, deadline));
+  prepare_schema(session->connection());
+  session->connection().guard().remember();  // now the log and the shared memory are there too
+  if (session->connection().guard().database() != id_) {
+    throw Error(Errc::kReplaced,
+                "sqlite: " + location_.given.string() + " was replaced while it was opened");
+  }
+  return session;
+}
+
+void Database::check(Access access) const {
+  if (access == Access::kRead || location_.writable) return;
+  throw Error(Errc::kDenied, "sqlite: this user can read but not write " +
+                                 location_.given.string() + "; it can observe, not contend");
+}
+
+Database::Borrowed Database::borrow(Access access, LocalTime deadline) {
+  std::unique_lock lock(mutex_);
+  if (access == Access::kWrite) wait_to_write(lock, deadline);
+  Borrowed session(nullptr, GiveBack{this, access});
+  if (!idle_.empty()) {
+    session.reset(idle_.back().release());
+    idle_.pop_back();
+    lock.unlock();
+    session->connection().start(deadline);
+    return session;
+  }
+  lock.unlock();
+  try {
+    session.reset(open_session(deadline).release());
+  } catch (...) {
+    give_back(nullptr, access);
+    throw;
+  }
+  return session;
+}
+
+void Database::wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadline) {
+  if (writing_) {
+    ++waiting_to_write_;
+    const bool mine =
+        may_write_.wait_for(lock, deadline - local_now(), [this] { return !writing_; });
+    --waiting_to_write_;
+    if (!mine) {
+      throw Error(Errc::kTimeout, "sqlite: other threads of this process wrote to " +
+                                      location_.given.string() + " until the deadline");
+    }
+  }
+  writing_ = true;
+}
+
+void Database::give_back(Session* session, Access access) {
+  std::unique_ptr<Session> unwanted(session);
+  const std::lock_guard lock(mutex_);
+  if (access == Access::kWrite) {
+    writing_ = false;
+    if (waiting_to_write_ > 0) may_write_.notify_one();
+  }
+  if (session != nullptr && !session->connection().is_broken() && idle_.size() < kMaxIdle) {
+    idle_.push_back(std::move(unwanted));
+  }
+}
+
+}  // namespace simba::sqlite

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "stores/sqlite/bells.h"
+#include "stores/sqlite/connection.h"
+#include "stores/sqlite/mutex_table.h"
+
+namespace simba::sqlite {
+
+// One file for as long as it is the same file: its connections and its bells. When the path leads
+// to another file, this one is given up as a whole and a new Database is opened.
+//
+// Connections are opened on demand. One caller at a time writes: the file has one write lock, and
+// within a process it is cheaper to wait for a condition than to try that lock again and again.
+//
+// Threads: any number of calls at once.
+class Database {
+ public:
+  enum class Access { kRead, kWrite };
+
+  // A connection for one call; goes back when this goes.
+  class Session {
+   public:
+    Session(Session&&) = delete;
+    ~Session();
+    Connection& connection() { return connection_; }
+    MutexTable& table() { return table_; }
+
+   private:
+    friend class Database;
+    Session(Database& database, LocalTime deadline);
+    Connection connection_;
+    MutexTable table_;
+  };
+  struct GiveBack {
+    Database* database;
+    Access access;
+    void operator()(Session* session) const { database->give_back(session, access); }
+  };
+  using Borrowed = std::unique_ptr<Session, GiveBack>;
+
+  // Throws Error, see open_sqlite().
+  Database(const std::filesystem::path& file, SqliteOptions::Synchronous synchronous,
+           const Host& host, LocalTime deadline);
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  ~Database();
+
+  // Throws Error (kDenied) where the file can only be read.
+  void check(Access access) const;
+  Borrowed borrow(Access access, LocalTime deadline);
+  const Location& location() const { return location_; }
+  Bells& bells() { return bells_; }
+  // The path still leads to this file.
+  bool is_current() const noexcept { return file_id(location_.given) == id_; }
+
+ private:
+  std::unique_ptr<Session> open_session(LocalTime deadline);
+  void wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadline);
+  void give_back(Session* session, Access access);
+
+  const Location location_;
+  const SqliteOptions::Synchronous synchronous_;
+  const Host host_;
+  const FileId id_;
+  const OpenFile open_;
+  Bells bells_;
+
+  std::mutex mutex_;
+  std::condition_variable may_write_;
+  bool writing_ = false;                        // guarded by mutex_
+  int waiting_to_write_ = 0;                    // guarded by mutex_
+  std::vector<std::unique_ptr<Session>> idle_;  // guarded by mutex_
+};
+
+}  // namespace simba::sqlite

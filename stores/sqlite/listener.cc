@@ -1,0 +1,183 @@
+#include "stores/sqlite/listener.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <system_error>
+#include <utility>
+
+#include "stores/sqlite/forks.h"
+
+namespace simba::sqlite {
+
+// In a forked child it ends without a trace: a lock may have been held at the fork.
+class Listener::BellWatch : public Watch {
+ public:
+  BellWatch(std::shared_ptr<Listener> listener, unsigned bell)
+      : listener_(std::move(listener)), bell_(bell) {}
+  ~BellWatch() override {
+    if (fork_count() != listener_->forks_) {
+      static_cast<void>(inner_.release());
+      return;
+    }
+    inner_.reset();
+    listener_->leave(bell_);
+  }
+  void begin(std::unique_ptr<Watch> inner) { inner_ = std::move(inner); }
+  bool is_live() const override { return listener_->bells_[bell_].live; }
+
+ private:
+  const std::shared_ptr<Listener> listener_;
+  const unsigned bell_;
+  std::unique_ptr<Watch> inner_;
+};
+
+namespace {
+
+constexpr std::uint32_t kRung = IN_ACCESS | IN_MODIFY;
+// The file under the bell's name may be another one now.
+constexpr std::uint32_t kMoved = IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED;
+
+// New threads inherit the mask: signals belong to threads of the user.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Listener::Listener() : forks_(fork_count()) {}
+
+Listener::~Listener() {
+  if (fork_count() != forks_) {
+    static_cast<void>(thread_.release());  // it runs in the parent
+    return;
+  }
+  if (thread_) {
+    eventfd_write(stop_, 1);
+    thread_->join();
+  }
+  if (inotify_ >= 0) close(inotify_);
+  if (stop_ >= 0) close(stop_);
+}
+
+void Listener::bind(const std::filesystem::path& directory) {
+  {
+    const std::lock_guard lock(mutex_);
+    directory_ = directory;
+    for (unsigned bell = 0; bell < Bells::kCount; ++bell) {
+      disarm(bell);
+      if (bells_[bell].count > 0) arm(bell);
+    }
+  }
+  for (const Bell& bell : bells_) bell.watchers->wake_all();
+}
+
+std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {
+  const unsigned number = Bells::of(mutex);
+  Bell& bell = bells_[number];
+  {
+    const std::lock_guard lock(mutex_);
+    if (!start()) return nullptr;
+    ++bell.count;
+    if (!bell.live) arm(number);
+  }
+  auto watch = std::make_unique<BellWatch>(shared_from_this(), number);
+  watch->begin(kit::Watchers::add(bell.watchers, mutex, std::move(wake)));
+  return watch;
+}
+
+void Listener::leave(unsigned bell) {
+  const std::lock_guard lock(mutex_);
+  if (--bells_[bell].count == 0) disarm(bell);
+}
+
+void Listener::wake(std::string_view mutex, unsigned bell) { bells_[bell].watchers->wake(mutex); }
+
+bool Listener::start() try {
+  if (thread_) return true;
+  if (inotify_ < 0) inotify_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+  if (stop_ < 0) stop_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (inotify_ < 0 || stop_ < 0) return false;
+  const SignalsBlocked blocked;
+  thread_ = std::make_unique<std::thread>([this] { run(); });
+  return true;
+} catch (const std::system_error&) {
+  return false;
+}
+
+void Listener::arm(unsigned bell) {
+  const bool will_ring = Bells::hang(directory_, bell);
+  listen(bell);
+  bells_[bell].live = will_ring && bells_[bell].watch >= 0;
+}
+
+// The same file gives the same watch again.
+void Listener::listen(unsigned bell) {
+  const int before = bells_[bell].watch;
+  bells_[bell].watch = inotify_add_watch(inotify_, Bells::file(directory_, bell).c_str(),
+                                         kRung | (kMoved & IN_ALL_EVENTS));
+  if (before >= 0 && before != bells_[bell].watch) inotify_rm_watch(inotify_, before);
+}
+
+void Listener::disarm(unsigned bell) {
+  if (bells_[bell].watch >= 0) inotify_rm_watch(inotify_, bells_[bell].watch);
+  bells_[bell].watch = -1;
+  bells_[bell].live = false;
+}
+
+void Listener::run() {
+  pthread_setname_np(pthread_self(), "simba-sqlite");
+  pollfd sources[] = {{inotify_, POLLIN, 0}, {stop_, POLLIN, 0}};
+  while (true) {
+    if (poll(sources, 2, -1) < 0) continue;
+    if (sources[1].revents != 0) return;
+    std::uint64_t rang = read_events();
+    for (unsigned bell = 0; rang != 0; ++bell, rang >>= 1) {
+      if ((rang & 1) != 0) bells_[bell].watchers->wake_all();
+    }
+  }
+}
+
+std::uint64_t Listener::read_events() {
+  alignas(inotify_event) char buffer[4096];
+  std::uint64_t rang = 0;
+  const ssize_t size = read(inotify_, buffer, sizeof buffer);
+  const std::lock_guard lock(mutex_);
+  for (ssize_t at = 0; at < size;) {
+    const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+    rang |= note_event(event->wd, event->mask);
+    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+  }
+  return rang;
+}
+
+std::uint64_t Listener::note_event(int watch, std::uint32_t mask) {
+  if ((mask & IN_Q_OVERFLOW) != 0) return ~std::uint64_t{0};
+  for (unsigned bell = 0; bell < Bells::kCount; ++bell) {
+    if (bells_[bell].watch != watch) continue;
+    if ((mask & kMoved) != 0) {
+      // Not made again here: whoever deletes everything shall come to an end.
+      listen(bell);
+      bells_[bell].live = bells_[bell].live && bells_[bell].watch >= 0;
+    }
+    return std::uint64_t{1} << bell;
+  }
+  return 0;  // of a watch that was taken off
+}
+
+}  // namespace simba::sqlite

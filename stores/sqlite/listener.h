@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include "simba/store.h"
+#include "stores/kit/watchers.h"
+#include "stores/sqlite/bells.h"
+
+namespace simba::sqlite {
+
+// Who waits for which mutex, and the thread that hears the bells of other processes for them.
+//
+//   release here --------------------> wake of the same mutex, on the releasing thread
+//   release in another process: bell -> inotify -> reader thread -> wakes of that bell's mutexes
+//
+// The thread starts with the first watch. Hints only: it reads nothing of the database.
+//
+// Threads: any. In a forked child nothing here is touched.
+class Listener : public std::enable_shared_from_this<Listener> {
+ public:
+  Listener();
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener();
+
+  // Where the bells hang; anew after the file was replaced.
+  void bind(const std::filesystem::path& directory);
+  // Null where no thread or descriptor is left for it.
+  std::unique_ptr<Watch> add(std::string_view mutex, std::function<void()> wake);
+  void wake(std::string_view mutex, unsigned bell);
+
+ private:
+  class BellWatch;
+  struct Bell {
+    const std::shared_ptr<kit::Watchers> watchers = std::make_shared<kit::Watchers>();
+    std::size_t count = 0;           // guarded by mutex_; of watches
+    int watch = -1;                  // guarded by mutex_; of inotify, -1: not heard
+    std::atomic<bool> live = false;  // written under mutex_
+  };
+
+  bool start();                // under mutex_
+  void arm(unsigned bell);     // under mutex_
+  void listen(unsigned bell);  // under mutex_
+  void disarm(unsigned bell);  // under mutex_
+  void leave(unsigned bell);
+  void run();
+  // The bells that rang, as bits.
+  std::uint64_t read_events();
+  std::uint64_t note_event(int watch, std::uint32_t mask);  // under mutex_
+
+  const unsigned forks_;
+  std::mutex mutex_;
+  std::filesystem::path directory_;  // guarded by mutex_
+  std::array<Bell, Bells::kCount> bells_;
+  int inotify_ = -1;                     // set before the thread starts
+  int stop_ = -1;                        // likewise
+  std::unique_ptr<std::thread> thread_;  // guarded by mutex_
+};
+
+}  // namespace simba::sqlite

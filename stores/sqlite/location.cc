@@ -1,0 +1,175 @@
+#include "stores/sqlite/location.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+#include <vector>
+
+namespace simba {
+namespace sqlite {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(Errc::kMisconfigured, "sqlite: " + why);
+}
+
+// Local file systems whose locks, shared memory and notifications hold among the processes of one
+// host. Overlay takes only local ones as its writable layer.
+void check_file_system(const fs::path& directory) {
+  constexpr long kZfs = 0x2fc12fc1;
+  constexpr std::array kKnown{long{EXT4_SUPER_MAGIC},
+                              long{XFS_SUPER_MAGIC},
+                              long{BTRFS_SUPER_MAGIC},
+                              long{F2FS_SUPER_MAGIC},
+                              kZfs,
+                              long{TMPFS_MAGIC},
+                              long{OVERLAYFS_SUPER_MAGIC}};
+  struct statfs info {};
+  if (statfs(directory.c_str(), &info) != 0) fail_system(errno, "look at", directory);
+  const long type = static_cast<long>(info.f_type);
+  if (std::find(kKnown.begin(), kKnown.end(), type) != kKnown.end()) return;
+  char hex[32];
+  std::snprintf(hex, sizeof hex, "0x%lx", static_cast<unsigned long>(type));
+  refuse(
+      directory.string() + " is on a file system of type " + hex +
+      ", which is not one of ext4, xfs, btrfs, f2fs, zfs, tmpfs, overlay; on network and unknown "
+      "file systems locks do not hold: put the file on a local disk");
+}
+
+void check_directory(const fs::path& directory) {
+  struct stat info {};
+  if (stat(directory.c_str(), &info) != 0) fail_system(errno, "look at the directory", directory);
+  if (!S_ISDIR(info.st_mode)) refuse(directory.string() + " is not a directory");
+  if ((info.st_mode & S_IWOTH) != 0) {
+    refuse(directory.string() +
+           " is writable by everybody, so anybody could replace the file; use a directory of your "
+           "own (mkdir -m 700)");
+  }
+  if (info.st_uid != geteuid() && info.st_uid != 0 && geteuid() != 0) {
+    refuse("the directory " + directory.string() + " belongs to user " +
+           std::to_string(info.st_uid) + ", not to you (" + std::to_string(geteuid()) +
+           "); use a directory of your own");
+  }
+  check_file_system(directory);
+}
+
+// mknod makes the file without opening it, and only if nobody else has made it.
+void make_file(const fs::path& file) {
+  if (mknod(file.c_str(), S_IFREG | 0600, 0) != 0 && errno != EEXIST) {
+    fail_system(errno, "create", file);
+  }
+}
+
+void check_file(const fs::path& file) {
+  struct stat info {};
+  if (stat(file.c_str(), &info) != 0) {
+    if (errno != ENOENT) fail_system(errno, "look at", file);
+    make_file(file);
+    if (stat(file.c_str(), &info) != 0) fail_system(errno, "look at", file);
+  }
+  if (!S_ISREG(info.st_mode)) refuse(file.string() + " is not a regular file");
+  if (info.st_uid != geteuid()) {
+    refuse(file.string() + " belongs to user " + std::to_string(info.st_uid) + ", not to you (" +
+           std::to_string(geteuid()) +
+           "); all contenders run as one user, or use a file of your own");
+  }
+  if ((info.st_mode & 077) != 0) {
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%04o", info.st_mode & 07777U);
+    refuse(file.string() + " has mode " + mode + ", others could read or change it; chmod 600 " +
+           file.string());
+  }
+}
+
+// The XDG directories are made with 0700, as their specification wants.
+void make_private_directories(const fs::path& directory) {
+  if (directory.empty() || fs::exists(directory)) return;
+  make_private_directories(directory.parent_path());
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    fail_system(errno, "create the directory", directory);
+  }
+}
+
+fs::path home() {
+  if (const char* set = secure_getenv("HOME"); set != nullptr && *set == '/') return set;
+  std::vector<char> buffer(16'384);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
+      found != nullptr) {
+    return found->pw_dir;
+  }
+  refuse(
+      "there is no home directory (HOME is not set) for the default file; name a file: "
+      "sqlite:PATH");
+}
+
+}  // namespace
+
+void fail_system(int error, const std::string& doing, const fs::path& path) {
+  const std::string what = "sqlite: cannot " + doing + ' ' + path.string() + ": " +
+                           std::generic_category().message(error);
+  switch (error) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      throw Error(Errc::kDenied, what + "; use a directory this user can write");
+    case ENOSPC:
+    case EDQUOT:
+      throw Error(Errc::kUnreachable, what + "; the disk is full: free some space");
+    case EMFILE:
+    case ENFILE:
+    case EIO:
+      throw Error(Errc::kUnreachable, what);
+    case ENOENT:
+      throw Error(Errc::kMisconfigured, what + "; create the directory first (mkdir -m 700)");
+    default:
+      throw Error(Errc::kMisconfigured, what);
+  }
+}
+
+Location locate(const fs::path& file) {
+  const bool by_default = file.empty();
+  const fs::path given = fs::absolute(by_default ? default_sqlite_file() : file);
+  if (!given.has_filename()) refuse(given.string() + " names a directory, not a file");
+  std::error_code error;
+  if (by_default) make_private_directories(given.parent_path());
+  const fs::path directory = fs::canonical(given.parent_path(), error);
+  if (error) fail_system(error.value(), "find the directory", given.parent_path());
+  check_directory(directory);
+  check_file(directory / given.filename());
+  // The file itself may be a link; then the place it leads to counts as well.
+  const fs::path resolved = fs::canonical(given, error);
+  if (error) fail_system(error.value(), "find", given);
+  if (resolved.parent_path() != directory) check_directory(resolved.parent_path());
+  const bool writable = faccessat(AT_FDCWD, resolved.c_str(), W_OK, AT_EACCESS) == 0;
+  return {given, resolved, writable};
+}
+
+}  // namespace sqlite
+
+inline namespace v0 {
+
+std::filesystem::path default_sqlite_file() {
+  if (geteuid() == 0) return "/var/lib/simba/locks.db";
+  const char* state = secure_getenv("XDG_STATE_HOME");
+  const std::filesystem::path base = state != nullptr && *state == '/'
+                                         ? std::filesystem::path(state)
+                                         : sqlite::home() / ".local/state";
+  return base / "simba/locks.db";
+}
+
+}  // namespace v0
+}  // namespace simba
