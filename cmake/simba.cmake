@@ -70,6 +70,7 @@ function(simba_add_library)
     POSITION_INDEPENDENT_CODE ON
     CXX_VISIBILITY_PRESET hidden
     VISIBILITY_INLINES_HIDDEN ON
+    DEFINE_SYMBOL ""  # compiled alike for both kinds, so that one cache serves both
     INSTALL_RPATH "$ORIGIN")  # the libraries find each other wherever they are installed
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target}
@@ -78,9 +79,6 @@ function(simba_add_library)
   target_link_libraries(${target}
     PUBLIC ${arg_DEPS}
     PRIVATE ${arg_PRIVATE_DEPS} $<BUILD_INTERFACE:simba_warnings>)
-  if(BUILD_SHARED_LIBS)
-    target_compile_definitions(${target} PRIVATE SIMBA_BUILDING)
-  endif()
 
   if(arg_INTERNAL AND BUILD_SHARED_LIBS)
     return()
@@ -178,6 +176,9 @@ function(_simba_closure library result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
+# Components that are had by name only: they would pull in GoogleTest.
+set(SIMBA_TEST_SUPPORT fakes simulation contract)
+
 # Installs the headers, the CMake package with its components, and simba.pc. Called once, after every library.
 function(simba_install_package)
   get_property(components GLOBAL PROPERTY SIMBA_COMPONENTS)
@@ -186,12 +187,12 @@ function(simba_install_package)
   endif()
   set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/simba)
 
-  # simba::simba is everything but the test support, which would pull in GoogleTest.
+  # simba::simba is everything but the test support.
   add_library(simba_all INTERFACE)
   add_library(simba::simba ALIAS simba_all)
   set_target_properties(simba_all PROPERTIES EXPORT_NAME simba)
   set(everything ${components})
-  list(REMOVE_ITEM everything testing fakes simulation contract)
+  list(REMOVE_ITEM everything ${SIMBA_TEST_SUPPORT})
   list(TRANSFORM everything PREPEND simba:: OUTPUT_VARIABLE everything)
   target_link_libraries(simba_all INTERFACE ${everything})
   install(TARGETS simba_all EXPORT simbaTargets)
@@ -206,7 +207,7 @@ function(simba_install_package)
   set(libraries)
   set(requires)
   foreach(component ${components})
-    if(NOT component STREQUAL testing)
+    if(NOT component IN_LIST SIMBA_TEST_SUPPORT)
       _simba_closure(simba_${component} closure)
       foreach(library ${closure})
         get_target_property(type ${library} TYPE)

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "core/fork.h"
 #include "core/session.h"
 #include "core/thread_executor.h"
 
@@ -24,7 +25,7 @@ Session::Session(std::shared_ptr<Store> store, ClientOptions its_options)
 
 Session::~Session() {
   // In a forked child its locks may be held by threads of the parent: it is left alone.
-  if (is_forked()) new std::shared_ptr<Engine>(engine_);
+  if (is_forked()) leave_alone(engine_);
   engine_->close(kFarewellPatience);
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/bell.h"
+#include "core/fork.h"
 #include "core/session.h"
 
 namespace simba::inline v0 {
@@ -173,7 +174,7 @@ MutexRetrievalService::MutexRetrievalService(const Client& client,
 MutexRetrievalService::~MutexRetrievalService() {
   close();
   if (state_->session->is_forked()) {
-    new std::shared_ptr<State>(state_);  // a thread of the parent may be waiting in it
+    core::leave_alone(state_);
   } else if (state_->is_inside_callback()) {
     state_->notifier->outlives = state_->session;
   }

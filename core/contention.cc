@@ -278,6 +278,7 @@ void Contention::begin_attempt(LocalTime due) {
   has_asked_ = false;
   woken_ = false;
   failures_ = 0;
+  jitter_.reset();
   due_kind_ = goal_ == Goal::kObserve ? CallKind::kObserve : CallKind::kTake;
   due_ = due;
 }
@@ -301,6 +302,7 @@ void Contention::answered_try(Effects& effects, CallKind kind, const Observation
   }
   owner_seen_at_ = seen.now;
   note_other(effects, seen);
+  if (kind == CallKind::kTake) jitter_.reset();  // too early: not at the same place again
   wait(seen, now);
   if (woken_) {
     due_kind_ = goal_ == Goal::kObserve ? CallKind::kObserve : CallKind::kTake;
@@ -435,8 +437,10 @@ void Contention::wait(const Observation& seen, LocalTime now) {
   due_kind_ = CallKind::kTake;
   due_ = now;
   if (seen.is_free() || seen.owner.is_owner(wire_id_)) return;
+  // Not at each answer: thousands who wait for one mutex share every answer about it.
+  if (!jitter_) jitter_ = executor_.random();
   const nanoseconds delay =
-      ContendPeriod::contender_delay(seen.owner, seen.now, options_.jitter, executor_.random());
+      ContendPeriod::contender_delay(seen.owner, seen.now, options_.jitter, *jitter_);
   due_ = now + std::max(delay, kShortestWait);
   if (poll_at < due_) {
     due_kind_ = queues_ ? CallKind::kTake : CallKind::kObserve;

@@ -185,6 +185,7 @@ class Contention {
   std::optional<Call> call_;
   std::uint64_t last_number_ = 0;
   unsigned failures_ = 0;
+  std::optional<std::uint64_t> jitter_;  // of the next take
 
   std::optional<TermTimes> term_;
   LocalTime grace_end_ = LocalTime::max();

@@ -40,7 +40,8 @@ struct Engine::Outbox {
   std::vector<std::shared_ptr<Watch>> dropped;
   std::vector<OwnedEvent> events;
   std::optional<LocalTime> alarm;
-  bool on_users_thread = false;  // stop requests may run here
+  bool on_users_thread = false;      // stop requests may run here
+  const Enrolled* caller = nullptr;  // looks for itself: not poked
   LocalTime now{};
 };
 
@@ -64,7 +65,7 @@ Engine::~Engine() {
     while (!group->members.empty()) {
       Enrolled& member = *group->members.front();
       group->members.pop_front();
-      const auto last = std::move(member.self);
+      const auto last = std::move(member.self_);
     }
     group->riders.clear();
   }
@@ -116,12 +117,17 @@ void Engine::start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at) {
   flush(out);
 }
 
-void Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline) {
+Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline,
+                                    IfRefused then) {
   Outbox out;
   std::optional<Ask> ask;
+  Token floor = 0;
+  bool refused = false;
   {
     const std::lock_guard lock(guard_);
+    if (who->machine.phase() != Phase::kIdle) return Inline::kBusy;
     out.now = executor_->now();
+    floor = who->group->highest;
     const bool in_line = who->group->waiters.empty();
     activate(*who);
     ask = apply(*who, who->machine.start(who->spec.goal, out.now), out);
@@ -131,11 +137,18 @@ void Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadli
     launch(out);
   }
   flush(out);
-  if (ask) fly_inline(who, std::move(*ask), deadline);
+  if (ask && fly_inline(who, std::move(*ask), floor, deadline) == Inline::kHeld) {
+    return Inline::kHeld;
+  }
   // Not granted at once: from now on hints matter, and what changed before them is asked for again.
   {
     const std::lock_guard lock(guard_);
-    if (!who->machine.is_waiting()) return;
+    if (!who->machine.is_waiting()) return become(*who, executor_->now());
+    refused = ask && !who->trouble;
+  }
+  if (refused && then == IfRefused::kGivesUp) {
+    give_up(who);
+    return Inline::kOver;
   }
   want_hints(who);
   Outbox again;
@@ -147,6 +160,7 @@ void Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadli
     launch(again);
   }
   flush(again);
+  return Inline::kOpen;
 }
 
 void Engine::stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience) {
@@ -186,33 +200,33 @@ void Engine::finish(const std::shared_ptr<Enrolled>& who) {
   flush(out);
 }
 
-void Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
+Engine::Inline Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
   Outbox out;
   out.on_users_thread = true;
+  out.caller = who.get();
   std::optional<Ask> ask;
+  Inline came_to{};
+  Token floor = 0;
   {
     const std::lock_guard lock(guard_);
     out.now = executor_->now();
     const std::string wire_id = who->machine.wire_id();
     apply_and_submit(*who, who->machine.stop(out.now), out);
     ask = apply(*who, who->machine.work_done(wire_id, out.now), out);
+    came_to = become(*who, out.now);
+    floor = who->group->highest;
     launch(out);
   }
   flush(out);
-  if (ask) {
-    const LocalTime deadline = ask->deadline;
-    fly_inline(who, std::move(*ask), deadline);
-  }
+  if (!ask) return came_to;
+  const LocalTime deadline = ask->deadline;
+  return fly_inline(who, std::move(*ask), floor, deadline);
 }
 
-void Engine::fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, LocalTime deadline) {
+Engine::Inline Engine::fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor,
+                                  LocalTime deadline) {
   Batch batch{lane_of(ask.kind), ask.kind, {}, std::min(ask.deadline, deadline), 0};
   const Timing& timing = who->machine.timing();
-  Token floor = 0;
-  {
-    const std::lock_guard lock(guard_);
-    floor = who->group->highest;
-  }
   batch.jobs.push_back({ask.kind,
                         who->spec.mutex,
                         std::move(ask.wire_id),
@@ -228,6 +242,14 @@ void Engine::fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, LocalTime
   flight.send();
   flight.perform();
   flight.complete();
+  return flight.came_to;
+}
+
+Engine::Inline Engine::become(const Enrolled& who, LocalTime now) {
+  const Contention& machine = who.machine;
+  if (machine.phase() == Phase::kIdle) return Inline::kOver;
+  const bool held = machine.phase() == Phase::kHolding && now < machine.term()->ttl_end;
+  return held ? Inline::kHeld : Inline::kOpen;
 }
 
 Engine::Snapshot Engine::snapshot(const Enrolled& who) const {
@@ -254,11 +276,10 @@ std::shared_ptr<TermRecord> Engine::term(const Enrolled& who) const {
 
 void Engine::close(nanoseconds patience) {
   if (is_forked()) return;
-  const LocalTime until = executor_->now() + patience;
-  std::unique_lock lock(guard_);
-  settled_.wait_until(lock, std::chrono::steady_clock::now() + (until - executor_->now()),
-                      [&] { return active_ == 0 && retired_.is_settled(); });
-  lock.unlock();
+  if (executor_->goes_on_by_itself()) {
+    std::unique_lock lock(guard_);
+    settled_.wait_for(lock, patience, [&] { return active_ == 0 && retired_.is_settled(); });
+  }
   executor_->shut_down();
 }
 
@@ -305,7 +326,7 @@ void Engine::on_own_hint(const std::weak_ptr<Enrolled>& weak) {
   {
     const std::lock_guard lock(guard_);
     out.now = executor_->now();
-    if (who->self) apply_and_submit(*who, who->machine.wake(out.now), out);
+    if (who->self_) apply_and_submit(*who, who->machine.wake(out.now), out);
     launch(out);
   }
   flush(out);
@@ -324,6 +345,7 @@ void Engine::completed(Flight& flight) {
       out.events.push_back({called, {}, {}, flight.error});
     }
     const bool batched = flight.path == Flight::Path::kBatcher;
+    if (!batched) out.caller = flight.batch.jobs.front().who.get();
     if (!flight.error) {
       if (batched) batcher_.succeeded(flight.batch);
       for (std::size_t i = 0; i < flight.batch.jobs.size(); ++i) {
@@ -335,6 +357,7 @@ void Engine::completed(Flight& flight) {
       if (batched) batcher_.failed(flight.batch);
       for (const Job& job : flight.batch.jobs) deliver(job, *flight.error, flight.sent, out);
     }
+    if (!batched) flight.came_to = become(*out.caller, out.now);
     launch(out);
   }
   flush(out);
@@ -388,10 +411,10 @@ std::optional<Ask> Engine::apply(Enrolled& who, Effects effects, Outbox& out) {
   }
   place_in_line(who, effects.began, out);
   const bool matters = effects.began || effects.ended || effects.over;
-  if (matters && who.spec.poke && who.self) out.poked.push_back(who.self);
+  if (matters && who.spec.poke && who.self_) out.poked.push_back(who.self_);
   if (effects.over) {
     deactivate(who, out);
-  } else if (who.self) {
+  } else if (who.self_) {
     deadlines_.set(who, who.machine.next_timer());
     refresh_own_watch(who, out);
   }
@@ -408,10 +431,11 @@ void Engine::publish_term(Enrolled& who, const Effects& effects, Outbox& out) {
     event(out, Event::Kind::kAcquired, who);
   }
   if (!who.term) return;
-  if (times && times->wire_id == who.term->wire_id) {
-    who.term->extend(times->ttl_end, times->revoke_at);
-  } else {
-    who.term->over();
+  const bool runs = times && times->wire_id == who.term->wire_id;
+  const LocalTime ttl_end = runs ? times->ttl_end : LocalTime::min();
+  const LocalTime revoke_at = runs ? times->revoke_at : LocalTime::min();
+  if (effects.began || ttl_end != who.shown_ttl_end_ || revoke_at != who.shown_revoke_at_) {
+    who.term->extend(who.shown_ttl_end_ = ttl_end, who.shown_revoke_at_ = revoke_at);
   }
   if (effects.ended) {
     who.term->set_loss(*effects.ended);
@@ -422,48 +446,48 @@ void Engine::publish_term(Enrolled& who, const Effects& effects, Outbox& out) {
 }
 
 void Engine::tell(Enrolled& who, MutexState change, Outbox& out) {
+  if (!who.spec.notify) return;
   if (change.is_acquired() || change.is_released()) change.term = Term(who.term);
   who.state = change;
-  if (!who.spec.notify) return;
   if (who.strand.push(std::move(change))) out.strands.push_back(who.shared_from_this());
 }
 
 void Engine::activate(Enrolled& who) {
-  if (who.self) return;
-  who.self = who.shared_from_this();
+  if (who.self_) return;
+  who.self_ = who.shared_from_this();
   ++active_;
-  who.member_at = who.group->members.insert(who.group->members.end(), &who);
+  who.member_at_ = who.group->members.insert(who.group->members.end(), &who);
 }
 
 void Engine::deactivate(Enrolled& who, Outbox& out) {
-  if (!who.self) return;
+  if (!who.self_) return;
   --active_;
   settled_.notify_all();
   deadlines_.remove(who);
-  who.group->members.erase(who.member_at);
-  if (who.wants_hints) {
-    who.wants_hints = false;
+  who.group->members.erase(who.member_at_);
+  if (who.wants_hints_) {
+    who.wants_hints_ = false;
     if (--who.group->watching == 0 && who.group->watch) {
       out.dropped.push_back(std::move(who.group->watch));
     }
   }
-  if (who.own_watch) out.dropped.push_back(std::move(who.own_watch));
-  who.own_watch_id.clear();
-  out.poked.push_back(std::move(who.self));  // the last reference may go when the lock is gone
+  if (who.own_watch_) out.dropped.push_back(std::move(who.own_watch_));
+  who.own_watch_id_.clear();
+  out.poked.push_back(std::move(who.self_));  // the last reference may go when the lock is gone
 }
 
 // Who waits stands in line; who leaves the line without the mutex passes a hint on.
 void Engine::place_in_line(Enrolled& who, bool began, Outbox& out) {
   const bool waits = who.machine.is_waiting();
-  if (waits == who.is_waiter) return;
+  if (waits == who.is_waiter_) return;
   Group& group = *who.group;
-  who.is_waiter = waits;
+  who.is_waiter_ = waits;
   if (waits) {
-    who.waiter_at = group.waiters.insert(group.waiters.end(), &who);
+    who.waiter_at_ = group.waiters.insert(group.waiters.end(), &who);
     return;
   }
   const bool was_first = group.waiters.front() == &who;
-  group.waiters.erase(who.waiter_at);
+  group.waiters.erase(who.waiter_at_);
   if (was_first && !began) wake_first(group, out);
 }
 
@@ -471,14 +495,14 @@ void Engine::submit(Enrolled& who, Ask ask, Outbox& out) {
   Group& group = *who.group;
   if (ask.kind == CallKind::kObserve) {
     if (out.now < group.polled_until) {
-      group.riders.emplace_back(who.self, ask.number);
+      group.riders.emplace_back(who.self_, ask.number);
       return;
     }
     group.polled_until = ask.deadline + Batcher::kOverdue;
   }
   const Timing& timing = who.machine.timing();
   batcher_.add({ask.kind, who.spec.mutex, std::move(ask.wire_id), ask.token, group.highest,
-                timing.ttl, timing.transition, ask.deadline, out.now, who.self, ask.number});
+                timing.ttl, timing.transition, ask.deadline, out.now, who.self_, ask.number});
 }
 
 void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
@@ -503,16 +527,27 @@ void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbo
     settled_.notify_all();
     return;
   }
-  Riders all{{job.who, job.number}};
-  if (job.kind == CallKind::kObserve) {
-    Group& group = *job.who->group;
-    group.polled_until = LocalTime::min();
-    for (auto& rider : std::exchange(group.riders, {})) all.push_back(std::move(rider));
-  }
   const Observation* seen = std::get_if<Observation>(&answer);
-  const Enrolled* turn = job.kind == CallKind::kObserve && seen && seen->is_free()
-                             ? whose_turn(*job.who->group, all)
-                             : nullptr;
+  if (job.kind == CallKind::kObserve) {
+    deliver_to_riders(job, error, seen, sent, out);
+  } else if (error) {
+    deliver_failure(*job.who, job, job.number, *error, out);
+  } else {
+    deliver_answer(*job.who, job, job.number, *seen, sent, out);
+  }
+  if (!error && job.kind != CallKind::kRelease) {
+    overhear(*job.who->group, job.who.get(), *seen, out);
+  }
+}
+
+// One question, asked for all who ride along.
+void Engine::deliver_to_riders(const Job& job, const Error* error, const Observation* seen,
+                               LocalTime sent, Outbox& out) {
+  Group& group = *job.who->group;
+  group.polled_until = LocalTime::min();
+  Riders all{{job.who, job.number}};
+  for (auto& rider : std::exchange(group.riders, {})) all.push_back(std::move(rider));
+  const Enrolled* turn = seen && seen->is_free() ? whose_turn(group, all) : nullptr;
   for (const auto& [who, number] : all) {
     if (error) {
       deliver_failure(*who, job, number, *error, out);
@@ -522,9 +557,6 @@ void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbo
     } else {
       deliver_answer(*who, job, number, *seen, sent, out);
     }
-  }
-  if (!error && job.kind != CallKind::kRelease) {
-    overhear(*job.who->group, job.who.get(), std::get<Observation>(answer), out);
   }
 }
 
@@ -542,7 +574,7 @@ void Engine::deliver_answer(Enrolled& who, const Job& job, std::uint64_t number,
                             const Observation& seen, LocalTime sent, Outbox& out) {
   const auto keep = who.weak_from_this().lock();
   who.trouble.reset();
-  const Watch* watch = who.own_watch ? who.own_watch.get() : who.group->watch.get();
+  const Watch* watch = who.own_watch_ ? who.own_watch_.get() : who.group->watch.get();
   who.machine.set_pushed(watch && watch->is_live());
   const bool tells = job.kind != CallKind::kRelease;
   if (tells) note(seen, *who.group, out);
@@ -560,7 +592,7 @@ void Engine::deliver_failure(Enrolled& who, const Job& job, std::uint64_t number
   if (who.machine.awaits(number)) who.trouble = error;
   if (job.kind == CallKind::kRenew) event(out, Event::Kind::kRenewalFailed, who, {}, &error);
   apply_and_submit(who, who.machine.failed(number, error.errc(), out.now), out);
-  if (who.spec.poke && who.self) out.poked.push_back(who.self);
+  if (who.spec.poke && who.self_) out.poked.push_back(who.self_);
 }
 
 void Engine::note(const Observation& seen, Group& group, Outbox& out) {
@@ -655,8 +687,8 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
   Group& group = *who->group;
   {
     const std::lock_guard lock(guard_);
-    if (!who->self || who->wants_hints) return;
-    who->wants_hints = true;
+    if (!who->self_ || who->wants_hints_) return;
+    who->wants_hints_ = true;
     if (++group.watching > 1 && group.watch) {
       who->machine.set_pushed(group.watch->is_live());
       return;
@@ -674,10 +706,10 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
 
 void Engine::refresh_own_watch(Enrolled& who, Outbox& out) {
   if (!store_->traits().queues_waiters || who.spec.goal == Goal::kObserve) return;
-  if (who.own_watch_id == who.machine.wire_id()) return;
-  who.own_watch_id = who.machine.wire_id();
-  if (who.own_watch) out.dropped.push_back(std::move(who.own_watch));
-  out.unwatched.push_back(who.self);
+  if (who.own_watch_id_ == who.machine.wire_id()) return;
+  who.own_watch_id_ = who.machine.wire_id();
+  if (who.own_watch_) out.dropped.push_back(std::move(who.own_watch_));
+  out.unwatched.push_back(who.self_);
 }
 
 // --- outside the lock
@@ -697,7 +729,7 @@ void Engine::flush(Outbox& out) {
     std::string id;
     {
       const std::lock_guard lock(guard_);
-      id = who->own_watch_id;
+      id = who->own_watch_id_;
     }
     if (id.empty()) continue;  // it has left meanwhile
     std::shared_ptr<Watch> watch = store_->watch(
@@ -706,7 +738,7 @@ void Engine::flush(Outbox& out) {
         });
     const std::lock_guard lock(guard_);
     who->machine.set_pushed(watch != nullptr);
-    if (who->own_watch_id == id) who->own_watch = std::move(watch);
+    if (who->own_watch_id_ == id) who->own_watch_ = std::move(watch);
     if (watch) out.dropped.push_back(std::move(watch));
   }
   for (auto& flight : out.flights) {
@@ -721,7 +753,7 @@ void Engine::flush(Outbox& out) {
   for (auto& watch : out.dropped)
     executor_->callback([watch = std::move(watch)]() mutable { watch.reset(); });
   for (const auto& who : out.poked) {
-    if (who->spec.poke) who->spec.poke();
+    if (who->spec.poke && who.get() != out.caller) who->spec.poke();
   }
   for (OwnedEvent& owned : out.events) {
     owned.event.mutex = owned.mutex;

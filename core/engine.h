@@ -74,12 +74,13 @@ class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
 
  private:
   friend class Engine;
-  std::shared_ptr<Enrolled> self;  // while active
-  std::list<Enrolled*>::iterator member_at, waiter_at;
-  bool is_waiter = false;
-  bool wants_hints = false;
-  std::shared_ptr<Watch> own_watch;  // a store that queues: under its own wire id
-  std::string own_watch_id;
+  std::shared_ptr<Enrolled> self_;  // while active
+  std::list<Enrolled*>::iterator member_at_, waiter_at_;
+  bool is_waiter_ = false;
+  bool wants_hints_ = false;
+  LocalTime shown_ttl_end_{}, shown_revoke_at_{};  // what `term` says
+  std::shared_ptr<Watch> own_watch_;               // a store that queues: under its own wire id
+  std::string own_watch_id_;
 };
 
 // The shell: it performs what the machines decide. One lock guards all of it; store calls,
@@ -103,14 +104,23 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Enrolled> enroll(Spec spec);
 
   void start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at = LocalTime::max());
+  // What a call on the caller's own thread has come to.
+  enum class Inline : std::uint8_t {
+    kHeld,  // and in its ttl
+    kOpen,
+    kOver,
+    kBusy,  // its last term is not over yet: nothing was done
+  };
+  enum class IfRefused : std::uint8_t { kWaits, kGivesUp };
   // The caller's own thread makes the first call, if nobody here waits for the mutex already.
-  void start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline);
+  Inline start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline,
+                      IfRefused then = IfRefused::kWaits);
   void stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience = {});
   void give_up(const std::shared_ptr<Enrolled>& who);
   // Ends a term nobody is told of: the work is done, the store is told.
   void finish(const std::shared_ptr<Enrolled>& who);
   // The same; the caller's own thread makes the call.
-  void finish_inline(const std::shared_ptr<Enrolled>& who);
+  Inline finish_inline(const std::shared_ptr<Enrolled>& who);
 
   struct Snapshot {
     Contention::Phase phase;
@@ -139,8 +149,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   static std::uint64_t current_epoch();
 
   void on_alarm();
-  void on_hint(const std::weak_ptr<Group>& group);
-  void on_own_hint(const std::weak_ptr<Enrolled>& who);
+  void on_hint(const std::weak_ptr<Group>& weak);
+  void on_own_hint(const std::weak_ptr<Enrolled>& weak);
   void completed(Flight& flight);
   void run_strand(const std::shared_ptr<Enrolled>& who);
   void want_hints(const std::shared_ptr<Enrolled>& who);
@@ -156,6 +166,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void refresh_own_watch(Enrolled& who, Outbox& out);
   void submit(Enrolled& who, Ask ask, Outbox& out);
   void deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out);
+  void deliver_to_riders(const Job& job, const Error* error, const Observation* seen,
+                         LocalTime sent, Outbox& out);
   void deliver_answer(Enrolled& who, const Job& job, std::uint64_t number, const Observation& seen,
                       LocalTime sent, Outbox& out);
   void deliver_failure(Enrolled& who, const Job& job, std::uint64_t number, const Error& error,
@@ -168,12 +180,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void launch(Outbox& out);
   static void drop_unwanted(Batch& batch);
   void forget_unused_groups();
+  static Inline become(const Enrolled& who, LocalTime now);
   void set_alarm(Outbox& out);
   void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
              const Error* error = nullptr);
   // Without the lock.
   void flush(Outbox& out);
-  void fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, LocalTime deadline);
+  Inline fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor, LocalTime deadline);
 
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<Executor> executor_;

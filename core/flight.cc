@@ -3,8 +3,6 @@
 #include <exception>
 #include <utility>
 
-#include "core/engine.h"
-
 namespace simba::core {
 
 Flight::Flight(std::shared_ptr<Engine> engine, Batch its_batch, Path its_path)

@@ -5,12 +5,11 @@
 #include <vector>
 
 #include "core/batcher.h"
+#include "core/engine.h"
 #include "simba/executor.h"
 #include "simba/store.h"
 
 namespace simba::core {
-
-class Engine;
 
 // A batch on its way to the store and back. It owns what the claims point at.
 class Flight : public StoreCall {
@@ -30,6 +29,7 @@ class Flight : public StoreCall {
   LocalTime sent{};
   Answers answers;
   std::optional<Error> error;  // of the whole call
+  Engine::Inline came_to{};    // of kInline, once it is complete
 
  private:
   Answers ask_store() const;

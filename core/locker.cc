@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/bell.h"
+#include "core/fork.h"
 #include "core/session.h"
 #include "simba/contender_id.h"
 
@@ -11,6 +12,8 @@ namespace simba::inline v0 {
 namespace {
 
 using Clock = core::Bell::Clock;
+using IfRefused = core::Engine::IfRefused;
+using Inline = core::Engine::Inline;
 using Phase = core::Contention::Phase;
 
 constexpr Clock::time_point kForever = Clock::time_point::max();
@@ -39,6 +42,7 @@ struct SimbaLocker::State {
  private:
   bool contend(Clock::time_point until, const std::stop_token& stop);
   bool wait_for(Clock::time_point until, const std::stop_token& stop);
+  LocalTime call_deadline(Clock::time_point until) const;
   bool is_idle() const { return engine().phase(*who) == Phase::kIdle; }
   core::Engine& engine() const { return session->engine(); }
 };
@@ -80,21 +84,26 @@ bool SimbaLocker::State::acquire(Clock::time_point until, const std::stop_token&
 bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] { bell->ring(); });
   const auto gives_up = [&] { return stop.stop_requested(); };
-  // A release that is still under way comes first.
-  if (!is_idle() && (!bell->wait(until, [&] { return is_idle() || gives_up(); }) || gives_up())) {
-    return false;
+  while (true) {
+    const auto if_refused = until <= Clock::now() ? IfRefused::kGivesUp : IfRefused::kWaits;
+    const Inline came_to = engine().start_inline(who, call_deadline(until), if_refused);
+    if (came_to == Inline::kHeld) return true;
+    if (came_to == Inline::kOver && if_refused == IfRefused::kGivesUp) return false;
+    if (came_to != Inline::kBusy) return wait_for(until, stop);
+    // A release that is still under way comes first.
+    if (!bell->wait(until, [&] { return is_idle() || gives_up(); }) || gives_up()) return false;
   }
-  // One try takes as long as a call may; a timeout that is still running bounds it too.
+}
+
+// One try takes as long as a call may; a timeout that is still running bounds it too.
+LocalTime SimbaLocker::State::call_deadline(Clock::time_point until) const {
+  if (until == kForever) return LocalTime::max();
   const nanoseconds left = until - Clock::now();
-  const bool bounded = until != kForever && left > nanoseconds{0};
-  const LocalTime deadline = bounded ? engine().executor().now() + left : LocalTime::max();
-  engine().start_inline(who, deadline);
-  return wait_for(until, stop);
+  return left > nanoseconds{0} ? engine().executor().now() + left : LocalTime::max();
 }
 
 // True when the mutex is held and in its ttl: what comes too late to be used is given back.
 bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token& stop) {
-  if (engine().phase(*who) == Phase::kHolding && engine().term(*who)->is_in_ttl()) return true;
   while (true) {
     core::Engine::Snapshot now;
     const auto settled = [&] {
@@ -123,8 +132,7 @@ void SimbaLocker::State::release() noexcept {
   Use held = Use::kHeld;
   if (session->is_forked() || !use.compare_exchange_strong(held, Use::kBusy)) return;
   try {
-    engine().finish_inline(who);
-    if (!is_idle()) {
+    if (engine().finish_inline(who) != Inline::kOver && !is_idle()) {
       bell->wait(deadline_after(who->machine.timing().call_deadline), [&] { return is_idle(); });
     }
   } catch (const std::exception& error) {
@@ -143,8 +151,7 @@ SimbaLocker::SimbaLocker(const Client& client, std::string mutex, const ContendO
 SimbaLocker::~SimbaLocker() {
   if (!state_) return;
   state_->release();
-  // In a forked child a thread of the parent may be waiting in it.
-  if (state_->session->is_forked()) new std::shared_ptr<State>(std::move(state_));
+  if (state_->session->is_forked()) core::leave_alone(std::move(state_));
 }
 SimbaLocker::SimbaLocker(SimbaLocker&&) noexcept = default;
 SimbaLocker& SimbaLocker::operator=(SimbaLocker&& other) noexcept {
@@ -154,7 +161,7 @@ SimbaLocker& SimbaLocker::operator=(SimbaLocker&& other) noexcept {
 }
 
 void SimbaLocker::lock() { state_->acquire(kForever, {}); }
-bool SimbaLocker::lock(std::stop_token stop) { return state_->acquire(kForever, stop); }
+bool SimbaLocker::lock(const std::stop_token& stop) { return state_->acquire(kForever, stop); }
 bool SimbaLocker::try_lock() { return state_->acquire(Clock::now(), {}); }
 bool SimbaLocker::try_lock_for_ns(nanoseconds patience) {
   return state_->acquire(deadline_after(patience), {});

@@ -42,6 +42,7 @@ class ScheduledContender : public MutexContender {
         sleep_until(BootClock::now() + kLateRenewal, lost);
         continue;
       }
+      if (state.term.loss().reason != LossReason::kNone) return;  // stopped inside the work
       run(state.term);
       missed += ticks.ran(BootClock::now());
     }

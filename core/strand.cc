@@ -17,7 +17,7 @@ std::optional<Strand::Notice> Strand::next() {
   }
   forget_passed_term();
   Notice notice = std::move(notices_.front());
-  notices_.pop_front();
+  notices_.erase(notices_.begin());
   return notice;
 }
 

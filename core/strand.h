@@ -1,7 +1,7 @@
 #pragma once
 
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "simba/mutex_state.h"
 
@@ -31,7 +31,7 @@ class Strand {
  private:
   void forget_passed_term();
 
-  std::deque<Notice> notices_;
+  std::vector<Notice> notices_;  // few; an empty deque would hold 600 bytes per contender
   bool running_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/batcher.h"
 #include "core/fork.h"
 #include "core/random.h"
 #include "core/thread_pool.h"
@@ -146,7 +147,7 @@ class ThreadExecutor : public Executor {
 
   void shut_down() override {
     if (fork_epoch() != process_) {
-      new std::shared_ptr<Dispatcher>(std::move(dispatcher_));  // its thread stayed in the parent
+      leave_alone(std::move(dispatcher_));  // its thread stayed in the parent
       return;
     }
     if (closed_.exchange(true)) return;
@@ -158,8 +159,10 @@ class ThreadExecutor : public Executor {
   const std::uint64_t process_ = fork_epoch();
   std::atomic<bool> closed_{false};
   std::shared_ptr<Dispatcher> dispatcher_;
-  ThreadPool keep_{"simba-keep"};
-  ThreadPool ask_{"simba-ask"};
+  // The batcher has no more calls under way; a thread that is done with one may still be on its way
+  // back.
+  ThreadPool keep_{"simba-keep", Batcher::kMostCallsPerLane};
+  ThreadPool ask_{"simba-ask", Batcher::kMostCallsPerLane};
   ThreadPool callbacks_{"simba-callback"};
   ThreadPool revokers_{"simba-revoke"};
 };

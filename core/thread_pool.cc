@@ -22,8 +22,9 @@ thread_local const void* this_threads_pool = nullptr;
 }  // namespace
 
 struct ThreadPool::State {
-  explicit State(std::string its_name) : name(std::move(its_name)) {}
+  State(std::string its_name, std::size_t at_most) : name(std::move(its_name)), most(at_most) {}
   const std::string name;
+  const std::size_t most;
   std::mutex guard;
   std::condition_variable work, left;
   std::deque<std::function<void()>> tasks;
@@ -48,8 +49,8 @@ void start_quiet_thread(const std::string& name, std::function<void()> run) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-ThreadPool::ThreadPool(std::string name)
-    : state_(std::make_shared<State>(std::move(name))), process_(fork_epoch()) {}
+ThreadPool::ThreadPool(std::string name, std::size_t most)
+    : state_(std::make_shared<State>(std::move(name), most)), process_(fork_epoch()) {}
 
 ThreadPool::~ThreadPool() { close(); }
 
@@ -58,7 +59,7 @@ void ThreadPool::submit(std::function<void()> task) {
     const std::lock_guard lock(state_->guard);
     if (state_->closed) return;
     state_->tasks.push_back(std::move(task));
-    if (state_->idle >= state_->tasks.size()) {
+    if (state_->idle >= state_->tasks.size() || state_->threads >= state_->most) {
       state_->work.notify_one();
       return;
     }
@@ -81,7 +82,7 @@ void ThreadPool::run_without_thread(State& state) {
   task();
 }
 
-void ThreadPool::spawn(std::shared_ptr<State> state) {
+void ThreadPool::spawn(const std::shared_ptr<State>& state) {
   const std::string& name = state->name;
   start_quiet_thread(name, [state] { work(state); });
 }
@@ -113,7 +114,7 @@ void ThreadPool::close() {
   if (fork_epoch() != process_) {
     // The threads stayed in the parent, and one of them may have held the lock: nothing to wait
     // for.
-    new std::shared_ptr<State>(std::move(state_));
+    leave_alone(std::move(state_));
     return;
   }
   std::deque<std::function<void()>> dropped;

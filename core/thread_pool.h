@@ -13,7 +13,8 @@ namespace simba::core {
 // Threads: any.
 class ThreadPool {
  public:
-  explicit ThreadPool(std::string name);
+  // Tasks wait for one another once there are `most` threads.
+  explicit ThreadPool(std::string name, std::size_t most = 1 << 20);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -25,7 +26,7 @@ class ThreadPool {
 
  private:
   struct State;
-  static void spawn(std::shared_ptr<State> state);
+  static void spawn(const std::shared_ptr<State>& state);
   static void run_without_thread(State& state);
   static void work(const std::shared_ptr<State>& state);
 

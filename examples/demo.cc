@@ -37,6 +37,7 @@ constexpr const char* kMutex = "demo";
 constexpr milliseconds kTtl{1500};
 constexpr milliseconds kTransition{1000};
 constexpr milliseconds kPeriod{400};
+constexpr milliseconds kWork{50};
 constexpr auto kPatience = 12s;  // with one step of the story
 
 // What a contender tells the narrator, through a pipe; small enough to arrive whole.
@@ -44,8 +45,7 @@ struct Line {
   enum class Kind : int { kAcquired, kReleased, kTick } kind;
   pid_t pid;
   Token token;
-  std::int64_t at;     // nanoseconds of CLOCK_BOOTTIME
-  std::int64_t until;  // kAcquired, kTick: believes to own until then at least
+  std::int64_t begin, end;  // of the work, in nanoseconds of CLOCK_BOOTTIME
 };
 
 simba::ContendOptions lease() {
@@ -60,10 +60,9 @@ simba::ContendOptions lease() {
 
 std::atomic<bool> told_to_stop{false};
 
-void say(int pipe, Line::Kind kind, const simba::Term& term) {
-  const auto now = BootClock::now();
-  const Line line{kind, getpid(), term.token(), now.time_since_epoch().count(),
-                  (now + term.time_left()).time_since_epoch().count()};
+std::int64_t now() { return BootClock::now().time_since_epoch().count(); }
+
+void say(int pipe, const Line& line) {
   if (write(pipe, &line, sizeof line) != static_cast<ssize_t>(sizeof line)) std::_Exit(1);
 }
 
@@ -75,20 +74,20 @@ int contend(const std::string& url, int pipe) {
   options.contend = lease();
   const simba::Client client = simba::connect(url, options);
   Token announced = 0;
-  simba::Scheduler scheduler{
-      client, kMutex, simba::ScheduleConfig::rate(0ms, kPeriod), [&](const simba::Term& term) {
-        const bool first = std::exchange(announced, term.token()) != term.token();
-        say(pipe, first ? Line::Kind::kAcquired : Line::Kind::kTick, term);
-      }};
+  const auto work = [&](const simba::Term& term) {
+    const std::int64_t begin = now();
+    const bool first = std::exchange(announced, term.token()) != term.token();
+    if (!first) std::this_thread::sleep_for(kWork);
+    say(pipe,
+        {first ? Line::Kind::kAcquired : Line::Kind::kTick, getpid(), term.token(), begin, now()});
+  };
+  simba::Scheduler scheduler{client, kMutex, simba::ScheduleConfig::rate(0ms, kPeriod), work};
   scheduler.start();
-  while (!told_to_stop) std::this_thread::sleep_for(20ms);
+  while (!told_to_stop) std::this_thread::sleep_for(2ms);
   const bool led = scheduler.is_owner();
+  const std::int64_t begin = now();
   scheduler.stop();
-  if (led) {
-    const Line line{Line::Kind::kReleased, getpid(), announced,
-                    BootClock::now().time_since_epoch().count(), 0};
-    if (write(pipe, &line, sizeof line) != static_cast<ssize_t>(sizeof line)) return 1;
-  }
+  if (led) say(pipe, {Line::Kind::kReleased, getpid(), announced, begin, begin});
   return 0;
 }
 
@@ -130,8 +129,7 @@ class Narrator {
   const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::array<int, 2> pipe_{};
   std::map<pid_t, char> names_;
-  Line last_{};  // of the leader so far
-  Token highest_ = 0;
+  std::vector<Line> heard_;
   bool two_owners_ = false;
 };
 
@@ -167,16 +165,14 @@ std::optional<Line> Narrator::listen(std::chrono::steady_clock::time_point until
   return std::nullopt;
 }
 
-// Two owners: somebody with a larger token was at work while the one before still believed to own.
+// Two owners: the work of one overlaps another's, or a smaller token is at work after a larger one.
 void Narrator::check(const Line& line) {
-  const bool other = last_.pid != 0 && line.pid != last_.pid;
-  if (line.token < highest_ ||
-      (other && line.kind != Line::Kind::kReleased && last_.kind != Line::Kind::kReleased &&
-       line.at < last_.until && kill(last_.pid, 0) == 0)) {
-    two_owners_ = true;
+  for (const Line& earlier : heard_) {
+    const bool overlap = line.begin < earlier.end && earlier.begin < line.end;
+    const bool backwards = line.begin > earlier.end && line.token < earlier.token;
+    if (line.pid != earlier.pid && (overlap || backwards)) two_owners_ = true;
   }
-  highest_ = std::max(highest_, line.token);
-  if (line.kind != Line::Kind::kReleased || line.pid == last_.pid) last_ = line;
+  heard_.push_back(line);
 }
 
 std::optional<Line> Narrator::await(Line::Kind kind, Token above) {
@@ -205,12 +201,11 @@ int Narrator::tell() {
   for (int i = 0; i < 3 && work; ++i) work = await(Line::Kind::kTick, 0);
   if (!work) return fail("the leader did not work");
 
-  const std::int64_t killed = BootClock::now().time_since_epoch().count();
+  const std::int64_t killed = now();
   kill(first->pid, SIGKILL);
   waitpid(first->pid, nullptr, 0);
   print("31", name_of(first->pid) + " is killed (SIGKILL) and cannot say good-bye");
   names_.erase(first->pid);
-  last_ = Line{};
 
   const auto second = await(Line::Kind::kAcquired, first->token);
   if (!second) return fail("nobody took over");
@@ -218,7 +213,7 @@ int Narrator::tell() {
   std::snprintf(text, sizeof text,
                 "%s takes over, token %llu, %.0f ms after the kill (the lease was %lld ms)",
                 name_of(second->pid).c_str(), static_cast<unsigned long long>(second->token),
-                ms(second->at - killed), static_cast<long long>((kTtl + kTransition).count()));
+                ms(second->begin - killed), static_cast<long long>((kTtl + kTransition).count()));
   print("32", text);
   if (!await(Line::Kind::kTick, 0) || !await(Line::Kind::kTick, 0))
     return fail("the leader did not work");
@@ -230,7 +225,7 @@ int Narrator::tell() {
   if (!third) return fail("nobody took over");
   std::snprintf(text, sizeof text, "%s leads, token %llu, %.0f ms after the request",
                 name_of(third->pid).c_str(), static_cast<unsigned long long>(third->token),
-                ms(third->at - asked));
+                ms(third->begin - asked));
   print("32", text);
   if (!await(Line::Kind::kTick, 0)) return fail("the leader did not work");
   kill(third->pid, SIGTERM);
@@ -247,7 +242,7 @@ std::filesystem::path private_directory() {
   std::string name = std::string(base && *base ? base : "/tmp") + "/simba-demo-XXXXXX";
   if (!mkdtemp(name.data())) {
     std::perror(name.c_str());
-    std::exit(1);
+    std::_Exit(1);
   }
   return name;
 }

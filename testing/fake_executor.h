@@ -94,6 +94,7 @@ class FakeExecutor : public Executor {
   void callback(std::function<void()> task) override;
   void revoke(std::function<void()> task) override;
   void shut_down() override;
+  bool goes_on_by_itself() const noexcept override { return false; }
 
  private:
   bool step();

@@ -23,7 +23,7 @@ Observation SessionTable::contend(const Claim& claim, StoreTime now) {
   if (claim.renews()) {
     if (found == lines_.end()) return {MutexOwner::none(), now};
     drop_expired(found->second, now);
-    const Observation owner = first(found->second, now);
+    Observation owner = first(found->second, now);
     if (!owner.owner.is_owner(claim.wire_id) || owner.owner.token != claim.token) return owner;
   }
   Line& line = found != lines_.end() ? found->second : lines_[std::string(claim.mutex)];

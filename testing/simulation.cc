@@ -42,7 +42,7 @@ struct Actor {
   bool told_acquired = false;           // on_acquired without on_released yet
   std::string wire_id;                  // the last one seen
   std::shared_ptr<core::TermRecord> term;
-  bool owned = false;
+  bool owns = false;    // as of the last event
   bool lapsed = false;  // the term was seen to be over
   World::Time lapsed_at{};
   std::uint64_t round = 0;  // of its own plans: an old plan does nothing
@@ -94,6 +94,7 @@ class Schedule {
   World::Time last_step_{};
   std::shared_ptr<ModelServer> server_;
   ContendOptions contend_;
+  Timing timing_{};
   std::vector<std::unique_ptr<SimNode>> nodes_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::size_t mutexes_ = 1;
@@ -113,6 +114,7 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options) : options_(opt
   if (options.kind == ModelKind::kSession && contend_.transition < seconds{2}) {
     contend_.transition = seconds{2};  // a place in line must outlive the polls that keep it
   }
+  timing_ = Timing::of(contend_);
   weather_.slowest = lease.ttl + lease.transition;
   weather_.slowest_callback = lease.ttl;
   weather_.longest_stop = 2 * (lease.ttl + lease.transition);
@@ -425,7 +427,7 @@ void Schedule::check_actor(Actor& actor) {
     highest = std::max(highest, actor.term->token);
   }
   if (!actor.term) return;
-  const bool owns = actor.term->is_owner();
+  const bool owns = actor.owns = actor.term->is_owner();
   if (owns && actor.lapsed) violate("P4", actor.name + " owns again under a term that was over");
   if (owns && machine.phase() == Phase::kIdle &&
       actor.term->loss().reason != LossReason::kAbandoned) {
@@ -447,27 +449,23 @@ void Schedule::check_actor(Actor& actor) {
 void Schedule::check_exclusion() {
   std::array<const Actor*, 2> in_ttl{}, owner{};
   for (const auto& actor : actors_) {
-    if (!actor->who || !actor->term) continue;
-    if (actor->term->is_in_ttl()) {
-      if (in_ttl[actor->mutex])
-        violate("P1", in_ttl[actor->mutex]->name + " and " + actor->name + " are in their ttl");
-      in_ttl[actor->mutex] = actor.get();
-      owned_at_[actor->mutex] = world_.now();
-    }
-    if (actor->term->is_owner()) {
-      if (owner[actor->mutex])
-        violate("P1b", owner[actor->mutex]->name + " and " + actor->name + " own");
-      owner[actor->mutex] = actor.get();
-    }
+    if (!actor->who || !actor->owns) continue;
+    const Actor*& other = owner[actor->mutex];
+    if (other) violate("P1b", other->name + " and " + actor->name + " own");
+    other = actor.get();
+    if (!actor->term->is_in_ttl()) continue;
+    const Actor*& second = in_ttl[actor->mutex];
+    if (second) violate("P1", second->name + " and " + actor->name + " are in their ttl");
+    second = actor.get();
+    owned_at_[actor->mutex] = world_.now();
   }
 }
 
 void Schedule::check_takeover() {
-  const Timing timing = Timing::of(contend_);
   // One lease from the last claim of a dead owner, which may have been on its way for another, by a
   // clock that was set back.
-  const nanoseconds bound = 2 * timing.lease() + kLargestStepBack + contend_.jitter.to +
-                            2 * timing.call_deadline + timing.max_backoff + milliseconds{1500};
+  const nanoseconds bound = 2 * timing_.lease() + kLargestStepBack + contend_.jitter.to +
+                            2 * timing_.call_deadline + timing_.max_backoff + milliseconds{1500};
   for (std::size_t mutex = 0; mutex < mutexes_; ++mutex) {
     const nanoseconds gap = world_.now() - owned_at_[mutex];
     result_.longest_gap = std::max(result_.longest_gap, gap);
@@ -478,9 +476,8 @@ void Schedule::check_takeover() {
 
 // What a living process has given up is soon gone from the store.
 void Schedule::check_orphans() {
-  const Timing timing = Timing::of(contend_);
   const nanoseconds bound =
-      3 * timing.call_deadline + 2 * timing.max_backoff + kRarestPoll + milliseconds{500};
+      3 * timing_.call_deadline + 2 * timing_.max_backoff + kRarestPoll + milliseconds{500};
   for (std::size_t mutex = 0; mutex < mutexes_; ++mutex) {
     const Observation row = server_->peek(mutex_name(mutex));
     const bool orphan = !row.is_free() && dead_ids_.contains(row.owner.id);

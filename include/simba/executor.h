@@ -47,6 +47,8 @@ class SIMBA_EXPORT Executor {
       std::function<void()> task) = 0;  // stop requests: must not wait for callbacks
   // No task runs, and none starts, after this has returned. Not called from a task.
   virtual void shut_down() = 0;
+  // False where time stands still while somebody waits: then nobody does.
+  virtual bool goes_on_by_itself() const noexcept { return true; }
 };
 
 }  // namespace simba::inline v0

@@ -41,7 +41,7 @@ class SIMBA_EXPORT SimbaLocker {
 
   void lock();
   // False when `stop` was requested first.
-  bool lock(std::stop_token stop);
+  bool lock(const std::stop_token& stop);
   bool try_lock();
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {

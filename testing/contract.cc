@@ -1,0 +1,155 @@
+#include "testing/contract.h"
+
+#include <algorithm>
+#include <cctype>
+#include <random>
+#include <thread>
+#include <utility>
+
+#include "simba/contender_id.h"
+#include "testing/contract_case.h"
+
+namespace simba::testing {
+namespace {
+
+std::uint64_t random_bits() {
+  static std::random_device device;
+  static std::mutex guard;
+  const std::lock_guard lock(guard);
+  return (std::uint64_t{device()} << 32) | device();
+}
+
+// Contracts and cases become known in any order: each meets those that came before it.
+struct Meeting {
+  std::vector<std::pair<std::string, ContractFactory>> contracts;
+  std::vector<ContractCase> cases;
+
+  static Meeting& place() {
+    static Meeting meeting;
+    return meeting;
+  }
+
+  static void introduce(const std::pair<std::string, ContractFactory>& contract,
+                        const ContractCase& one) {
+    ::testing::RegisterTest(contract.first.c_str(), one.name, nullptr, nullptr, one.file, one.line,
+                            [=]() -> ContractTest* {
+                              ContractTest* test = one.make();
+                              test->set_up(one.name, contract.second);
+                              return test;
+                            });
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<void> StoreContract::block_row(std::string_view) { return nullptr; }
+
+bool add_contract(std::string name, ContractFactory factory) {
+  for (const auto& link :
+       {link_call_cases, link_operator_cases, link_batch_cases, link_name_cases, link_watch_cases,
+        link_service_cases, link_succession_cases, link_observer_cases, link_original_cases,
+        link_locker_cases, link_scheduler_cases, link_timing_cases}) {
+    link();
+  }
+  Meeting& meeting = Meeting::place();
+  meeting.contracts.emplace_back(std::move(name), std::move(factory));
+  for (const ContractCase& one : meeting.cases) Meeting::introduce(meeting.contracts.back(), one);
+  return true;
+}
+
+bool add_contract_case(ContractCase added) {
+  Meeting& meeting = Meeting::place();
+  for (const auto& contract : meeting.contracts) Meeting::introduce(contract, added);
+  meeting.cases.push_back(std::move(added));
+  return true;
+}
+
+bool eventually(const std::function<bool()>& done, milliseconds patience) {
+  const LocalTime until = BootClock::now() + patience;
+  while (!done()) {
+    if (BootClock::now() >= until) return done();
+    std::this_thread::sleep_for(2ms);
+  }
+  return true;
+}
+
+void ContractTest::set_up(std::string case_name, const ContractFactory& factory) {
+  case_name_ = std::move(case_name);
+  factory_ = factory;
+}
+
+void ContractTest::SetUp() {
+  prefix_ = "t" + make_wire_id("", random_bits(), 0).substr(1) + ".";
+  contract_ = factory_();
+  const auto exceptions = contract_->exceptions();
+  if (const auto it = exceptions.find(case_name_); it != exceptions.end()) {
+    GTEST_SKIP() << "an exception of this store: " << it->second;
+  }
+  store = contract_->connect();
+}
+
+void ContractTest::TearDown() {
+  recorder.check();
+  store.reset();
+}
+
+std::string ContractTest::wire_id(std::string_view label) {
+  return make_wire_id(label, random_bits(), random_bits());
+}
+
+Observation ContractTest::seen(const Answer& answer) {
+  if (const auto* error = std::get_if<Error>(&answer)) throw Error(*error);
+  if (std::holds_alternative<Blocked>(answer)) throw Error(Errc::kTimeout, "the row is blocked");
+  return std::get<Observation>(answer);
+}
+
+Observation ContractTest::contend(Store& on, const Claim& claim) {
+  const Answers answers = on.contend({&claim, 1}, soon());
+  if (answers.size() != 1) throw Error(Errc::kCorrupt, "one claim, not one answer");
+  return seen(answers[0]);
+}
+
+Observation ContractTest::take(Store& on, std::string_view mutex, std::string_view id,
+                               milliseconds ttl, milliseconds transition, Token floor) {
+  return contend(on, {mutex, id, 0, floor, ttl, transition});
+}
+
+Observation ContractTest::renew(Store& on, std::string_view mutex, std::string_view id, Token token,
+                                milliseconds ttl, milliseconds transition) {
+  return contend(on, {mutex, id, token, 0, ttl, transition});
+}
+
+void ContractTest::release(Store& on, std::string_view mutex, std::string_view id, Token token) {
+  const Claim claim{mutex, id, token, 0, kLongTtl, kLongTransition};
+  const Answers answers = on.release({&claim, 1}, soon());
+  if (answers.size() != 1) throw Error(Errc::kCorrupt, "one claim, not one answer");
+  seen(answers[0]);
+}
+
+Observation ContractTest::observe(Store& on, std::string_view mutex) {
+  const Answers answers = on.observe({&mutex, 1}, soon());
+  if (answers.size() != 1) throw Error(Errc::kCorrupt, "one mutex, not one answer");
+  return seen(answers[0]);
+}
+
+Observation ContractTest::take_when_free(Store& on, std::string_view mutex, std::string_view id,
+                                         std::vector<Observation>* refusals) {
+  Observation last;
+  const bool granted = eventually([&] {
+    last = take(on, mutex, id);
+    if (owns(last, id)) return true;
+    if (refusals) refusals->push_back(last);
+    return false;
+  });
+  EXPECT_TRUE(granted) << "never granted";
+  return last;
+}
+
+Observation ContractTest::try_in_vain(Store& on, std::string_view mutex, std::string_view id) {
+  const Observation answer = take(on, mutex, id);
+  EXPECT_FALSE(owns(answer, id)) << "granted, although somebody else has it";
+  if (queues()) release(on, mutex, id);
+  return answer;
+}
+
+}  // namespace simba::testing
