@@ -111,6 +111,7 @@ void link_timing_cases();
 
 }  // namespace simba::testing
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of classes
 #define SIMBA_CASE(Fixture, Name)                                                                 \
   class Name : public Fixture {                                                                   \
     void TestBody() override;                                                                     \
@@ -118,3 +119,4 @@ void link_timing_cases();
   [[maybe_unused]] const bool added_##Name = ::simba::testing::add_contract_case(                 \
       {#Name, __FILE__, __LINE__, []() -> ::simba::testing::ContractTest* { return new Name; }}); \
   void Name::TestBody()
+// NOLINTEND(bugprone-macro-parentheses)

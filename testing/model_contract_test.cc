@@ -15,6 +15,11 @@ class ModelContract : public StoreContract {
   explicit ModelContract(ModelKind kind)
       : server_(std::make_shared<ModelServer>(kind, boot_time)) {}
   std::shared_ptr<Store> connect() override { return connect_model(server_); }
+  std::shared_ptr<void> block_row(std::string_view mutex) override {
+    server_->block(mutex);
+    return {nullptr,
+            [server = server_, name = std::string(mutex)](void*) { server->unblock(name); }};
+  }
 
  private:
   const std::shared_ptr<ModelServer> server_;

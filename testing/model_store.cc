@@ -20,8 +20,7 @@ class ModelStore : public Store {
   }
 
   Answers release(std::span<const Claim> claims, LocalTime) override {
-    server_->release(claims);
-    return Answers(claims.size(), Observation{});
+    return server_->release(claims);
   }
 
   Answers observe(std::span<const std::string_view> mutexes, LocalTime) override {
@@ -83,6 +82,21 @@ Claim ModelServer::with_floor(const Claim& claim, StoreTime now) const {
   return raised;
 }
 
+Observation ModelServer::look(std::string_view mutex, StoreTime now) const {
+  return std::visit([&](const auto& rows) { return rows.observe(mutex, now); }, rows_);
+}
+
+// One write, under the lock: not to a row somebody else has locked, and seen by the oracle.
+template <class Act>
+Answer ModelServer::act(const Claim& claim, bool is_release, StoreTime now, Act act) {
+  if (!blocked_.empty() && blocked_.contains(claim.mutex)) return Blocked{};
+  if (!on_write_) return act();
+  const Observation before = look(claim.mutex, now);
+  Answer answer = act();
+  on_write_(claim, is_release, before, look(claim.mutex, now));
+  return answer;
+}
+
 Answers ModelServer::contend(std::span<const Claim> claims) {
   const std::lock_guard lock(guard_);
   const StoreTime now = clock_();
@@ -90,19 +104,38 @@ Answers ModelServer::contend(std::span<const Claim> claims) {
   answers.reserve(claims.size());
   for (const Claim& claim : claims) {
     const Claim raised = with_floor(claim, now);
-    answers.emplace_back(std::visit([&](auto& rows) { return rows.contend(raised, now); }, rows_));
+    answers.push_back(act(claim, false, now, [&]() -> Answer {
+      return std::visit([&](auto& rows) { return rows.contend(raised, now); }, rows_);
+    }));
   }
   return answers;
 }
 
-void ModelServer::release(std::span<const Claim> claims) {
+Answers ModelServer::release(std::span<const Claim> claims) {
+  Answers answers;
   {
     const std::lock_guard lock(guard_);
+    const StoreTime now = clock_();
     for (const Claim& claim : claims) {
-      std::visit([&](auto& rows) { rows.release(claim); }, rows_);
+      answers.push_back(act(claim, true, now, [&]() -> Answer {
+        std::visit([&](auto& rows) { rows.release(claim); }, rows_);
+        return Observation{};
+      }));
     }
   }
   for (const Claim& claim : claims) watchers_->wake(claim.mutex);
+  return answers;
+}
+
+void ModelServer::block(std::string_view mutex) {
+  const std::lock_guard lock(guard_);
+  blocked_.emplace(mutex);
+}
+
+void ModelServer::unblock(std::string_view mutex) {
+  const std::lock_guard lock(guard_);
+  const auto it = blocked_.find(mutex);
+  if (it != blocked_.end()) blocked_.erase(it);
 }
 
 Answers ModelServer::observe(std::span<const std::string_view> mutexes) {
@@ -113,7 +146,7 @@ Answers ModelServer::observe(std::span<const std::string_view> mutexes) {
 
 Observation ModelServer::peek(std::string_view mutex) {
   const std::lock_guard lock(guard_);
-  return std::visit([&](auto& rows) { return rows.observe(mutex, clock_()); }, rows_);
+  return look(mutex, clock_());
 }
 
 Observation ModelServer::evict(std::string_view mutex, std::string_view wire_id, Token token,

@@ -3,6 +3,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <variant>
 
 #include "simba/store.h"
@@ -29,11 +31,21 @@ class ModelServer {
   ModelServer(ModelKind kind, std::function<StoreTime()> clock);
 
   Answers contend(std::span<const Claim> claims);
-  void release(std::span<const Claim> claims);
+  Answers release(std::span<const Claim> claims);
   Answers observe(std::span<const std::string_view> mutexes);
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how);
   std::vector<Listed> list(std::string_view prefix, std::size_t limit);
   Observation peek(std::string_view mutex);
+
+  // Somebody else locks the row of a mutex: claims and releases of it are Blocked until it is let
+  // go.
+  void block(std::string_view mutex);
+  void unblock(std::string_view mutex);
+
+  // Told of every write to a row: what was asked, and the row before and after. For oracles.
+  using OnWrite = std::function<void(const Claim& claim, bool is_release, const Observation& before,
+                                     const Observation& after)>;
+  void on_write(OnWrite hook) { on_write_ = std::move(hook); }
 
   // For a fail-over: the state as of now, and back to it.
   void remember();
@@ -50,8 +62,14 @@ class ModelServer {
   const std::function<StoreTime()> clock_;
   const std::shared_ptr<kit::Watchers> watchers_ = std::make_shared<kit::Watchers>();
   std::mutex guard_;
-  Rows rows_;        // guarded by guard_
-  Rows remembered_;  // guarded by guard_
+  Observation look(std::string_view mutex, StoreTime now) const;
+  template <class Act>
+  Answer act(const Claim& claim, bool is_release, StoreTime now, Act act);
+
+  OnWrite on_write_;
+  std::set<std::string, std::less<>> blocked_;  // guarded by guard_
+  Rows rows_;                                   // guarded by guard_
+  Rows remembered_;                             // guarded by guard_
 };
 
 // One client's way to a model server. `carry` takes hints to the client: late, twice, or never.

@@ -77,6 +77,8 @@ class Schedule {
   void check_exclusion();
   void check_takeover();
   void check_orphans();
+  void check_write(const Claim& claim, bool is_release, const Observation& before,
+                   const Observation& after);
   void violate(const char* promise, const std::string& what);
 
   std::string mutex_name(std::size_t mutex) const { return mutex == 0 ? "report" : "Report"; }
@@ -127,6 +129,9 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options) : options_(opt
     const LocalTime now = server_clock_.at(world_.now()) + server_step_;
     return StoreTime{std::chrono::duration_cast<milliseconds>(now.time_since_epoch())};
   });
+  server_->on_write(
+      [this](const Claim& claim, bool is_release, const Observation& before,
+             const Observation& after) { check_write(claim, is_release, before, after); });
   const std::size_t nodes = 2 + dice_.below(3);
   for (std::size_t i = 0; i < nodes; ++i) {
     const SimClock clock{seconds{static_cast<int>(dice_.below(100'000))},
@@ -189,7 +194,7 @@ void Schedule::plan_fault(World::Time at) {
   const std::size_t victim = dice_.below(nodes_.size());
   const nanoseconds lease = contend_.ttl + contend_.transition;
   const nanoseconds duration = dice_.between(milliseconds{10}, lease * 3);
-  const std::uint64_t kind = dice_.below(7);
+  const std::uint64_t kind = dice_.below(8);
   world_.at(at, [=, this] {
     SimNode& node = *nodes_[victim];
     switch (kind) {
@@ -239,6 +244,16 @@ void Schedule::plan_fault(World::Time at) {
         tell("the server's clock is set");
         return;
       }
+      case 6: {
+        const std::string mutex = mutex_name(dice_.below(mutexes_));
+        tell("a stranger locks the row of " + mutex);
+        server_->block(mutex);
+        world_.after(std::min(duration, lease), [this, mutex] {
+          tell("the row of " + mutex + " is unlocked");
+          server_->unblock(mutex);
+        });
+        return;
+      }
       default:
         if (options_.kind != ModelKind::kForgetful) {
           evict(dice_.below(mutexes_));
@@ -265,6 +280,7 @@ void Schedule::calm_down() {
   tell("--- the faults end ---");
   weather_ = Weather{};
   server_up_ = true;
+  for (std::size_t mutex = 0; mutex < mutexes_; ++mutex) server_->unblock(mutex_name(mutex));
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     nodes_[i]->is_cut = false;
     if (!nodes_[i]->is_up()) boot(i);
@@ -491,11 +507,24 @@ void Schedule::check_orphans() {
   }
 }
 
+// P5: a write changes nothing of a running term but the one it names.
+void Schedule::check_write(const Claim& claim, bool is_release, const Observation& before,
+                           const Observation& after) {
+  const bool named = before.owner.is_owner(claim.wire_id) &&
+                     (claim.token == 0 || claim.token == before.owner.token);
+  if (before.is_free() || before.owner == after.owner || named) return;
+  violate("P5", std::string(is_release       ? "a release"
+                            : claim.renews() ? "a renewal"
+                                             : "a take") +
+                    " of " + std::string(claim.wire_id) + " changed the term of " +
+                    before.owner.id);
+}
+
 void Schedule::violate(const char* promise, const std::string& what) {
   if (result_.violation) return;
   result_.violation = Violation{promise, what, world_.now()};
   tell(std::string("VIOLATION of ") + promise + ": " + what);
-  for (std::size_t mutex = 0; mutex < mutexes_; ++mutex) {
+  for (std::size_t mutex = 0; mutex < mutexes_ && std::string(promise) != "P5"; ++mutex) {
     const Observation row = server_->peek(mutex_name(mutex));
     tell("  the store: " + mutex_name(mutex) +
          (row.is_free() ? " is free" : " is held by " + row.owner.id));
