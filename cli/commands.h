@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simba/client.h"
+#include "simba/options.h"
+
+// One function per command: what main has parsed goes in, the exit code comes out. Trouble is
+// thrown: UsageError, Error, std::system_error.
+namespace simba::cli {
+
+enum class Format { kText, kJson };
+
+struct RunCommand {
+  std::string store, mutex, id;
+  std::vector<std::string> program;
+  ContendOptions contend;
+  std::optional<milliseconds> wait;  // none: as long as it takes
+  std::optional<milliseconds> kill_after;
+  milliseconds max_hold{0};  // 0: as long as the program runs
+  bool quiet = false;
+};
+int run(const RunCommand& command);
+
+struct LsCommand {
+  std::string store, prefix;
+  Format format = Format::kText;
+  bool free_too = false;
+};
+int ls(const LsCommand& command);
+
+struct ShowCommand {
+  std::string store, mutex;
+  Format format = Format::kText;
+};
+int show(const ShowCommand& command);
+
+int version(Format format);
+
+}  // namespace simba::cli

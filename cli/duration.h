@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "simba/time.h"
+
+namespace simba::cli {
+
+// `500ms`, `10s`, `1.5s`, `2m`, `1m30s`, `1h`, `1d`; `0` needs no unit. Throws UsageError that
+// names `what`, the value and the units.
+milliseconds parse_duration(std::string_view what, std::string_view text);
+
+// For people: `350 ms`, `12 s`, `3 min 5 s`, `2 h 10 min`, `4 d 2 h`. Rounded down.
+std::string print_duration(milliseconds span);
+
+}  // namespace simba::cli

@@ -1,0 +1,100 @@
+#include "cli/help.h"
+
+namespace simba::cli::help {
+
+const char kSimba[] = R"(simba: run programs under a mutex that many processes and hosts share
+
+  simba run nightly -- ./backup.sh        one backup at a time, the others wait
+  simba run --wait 0 nightly -- ./backup.sh
+                                          run it, or leave it to whoever runs it now
+  simba ls                                who holds what
+  simba show nightly                      one mutex; exit code 0: held, 1: free
+
+Commands:
+  run       run a program while owning a mutex
+  ls        list the mutexes that are held
+  show      say who holds a mutex
+  version   print the version
+
+Where mutexes live:
+  --store URL or SIMBA_STORE; by default sqlite:, a file of this user on this host.
+  sqlite:/srv/app/locks.db is a file of your choice. A URL with a password belongs in
+  SIMBA_STORE: everybody on the host can read command lines.
+
+'simba COMMAND --help' shows more.
+)";
+
+const char kRun[] = R"(simba run [options] MUTEX -- PROGRAM [ARGUMENT...]
+
+Waits for the mutex, runs the program while owning it, releases it. The program is ended
+before anybody else can own the mutex, also when simba is stopped or killed.
+
+  simba run nightly -- ./backup.sh        wait as long as it takes
+  simba run --wait 30s nightly -- make    give up after 30 s (exit code 75)
+  simba run --wait 0 nightly -- make      do not wait at all
+  simba run nightly -- sh -c 'echo $SIMBA_TOKEN; make | tee log'
+                                          several commands, a pipe: use a shell
+  * * * * * simba run -q --wait 0 report -- /usr/local/bin/report
+                                          in crontabs of several users or jobs
+
+Options:
+  --wait DURATION        wait at most this long for the mutex; 0: not at all
+  -q, --quiet            no line about who is waited for
+  --id LABEL             what others see as the owner; default: COUNTER:PID@HOST
+  --ttl DURATION         the lease is renewed well within this (10s)
+  --transition DURATION  and is free for others this much later (6s)
+  --kill-after DURATION  TERM comes this long before KILL (a quarter of ttl + transition,
+                         at most 2s)
+  --max-hold DURATION    end the program after this long; default: never
+  --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
+
+  Durations: 500ms, 10s, 1m30s, 2h, 1d.
+
+The program finds in its environment:
+  SIMBA_MUTEX, SIMBA_OWNER, and SIMBA_TOKEN: a number that grows from owner to owner. Pass
+  it to what the program writes to; a resource that refuses smaller ones is safe even from a
+  program that was paused.
+
+Exit codes:
+  the program's own, 128 + n if signal n ended it, 126 and 127 if it could not be run, and
+  64 usage    69 store unavailable    70 ownership lost, program ended
+  71 guardian process lost, program ended    75 not acquired
+)";
+
+const char kLs[] = R"(simba ls [options] [PREFIX]
+
+Lists the mutexes that are held: owner, for how long, how long the lease runs if it is not
+renewed, and the token.
+
+  simba ls                     all of them
+  simba ls app/                those whose names begin with app/
+  simba ls --json | jq -r 'select(.held_for_ms > 3600000) | .mutex'
+                               held for more than an hour
+
+Options:
+  -a, --all     the free ones too
+  --json        one object per line: mutex, state (held, evicted, free), owner, label,
+                held_for_ms, lease_left_ms, token
+  --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
+)";
+
+const char kShow[] = R"(simba show [options] MUTEX
+
+Says who holds a mutex. Exit code 0: held (or evicted, its lease still running), 1: free.
+
+  simba show nightly
+  simba show --json nightly | jq .owner
+  until ! simba show nightly > /dev/null; do sleep 1; done
+
+Options:
+  --json        one object: mutex, state (held, evicted, free), owner, label, held_for_ms,
+                lease_left_ms, token
+  --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
+)";
+
+const char kVersion[] = R"(simba version [--json]
+
+Prints the version of simba.
+)";
+
+}  // namespace simba::cli::help

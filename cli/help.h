@@ -1,0 +1,11 @@
+#pragma once
+
+namespace simba::cli::help {
+
+extern const char kSimba[];
+extern const char kRun[];
+extern const char kLs[];
+extern const char kShow[];
+extern const char kVersion[];
+
+}  // namespace simba::cli::help

@@ -1,0 +1,186 @@
+// ls, show, version, help, and what people type wrong.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+class ListingTest : public ToolTest {
+ protected:
+  std::unique_ptr<Process> hold(const std::string& mutex, const std::string& label) {
+    auto holder =
+        start_script({"--id", label, mutex}, "echo $$ > pid." + label + "; exec sleep 100");
+    EXPECT_GT(pid_in("pid." + label), 0);
+    return holder;
+  }
+};
+
+TEST_F(ListingTest, ListsWhatIsHeld) {
+  const auto a = hold("app/one", "first");
+  const auto b = hold("web", "second");
+  EXPECT_EQ(simba({"run", "app/free", "--", "true"}).code, 0);
+  const Result all = simba({"ls"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.out, MatchesRegex("MUTEX    OWNER   HELD FOR  +LEASE LEFT  TOKEN\n"
+                                    "app/one  first   [0-9]+ m?s  +[0-9]+ s +[0-9]+\n"
+                                    "web      second  [0-9]+ m?s  +[0-9]+ s +[0-9]+\n"));
+  EXPECT_THAT(simba({"ls", "app/"}).out, Not(HasSubstr("web")));
+  EXPECT_THAT(simba({"ls", "--all", "app/"}).out, HasSubstr("app/free  (free)"));
+}
+
+TEST_F(ListingTest, ListsAsJson) {
+  const auto holder = hold("app/one", "first");
+  const Result result = simba({"ls", "--json"});
+  const Json object = Json::parse(result.out);
+  EXPECT_EQ(object["mutex"], "app/one");
+  EXPECT_EQ(object["state"], "held");
+  EXPECT_EQ(object["label"], "first");
+  EXPECT_THAT(object["owner"], MatchesRegex("first~[0-9a-v]+"));
+  EXPECT_GE(object["held_for_ms"], 0);
+  EXPECT_GT(object["lease_left_ms"], 0);
+  EXPECT_LE(object["lease_left_ms"], 16'000);
+  EXPECT_GT(object["token"], 0);
+}
+
+TEST_F(ListingTest, SaysThatNothingIsHeld) {
+  Result result = simba({"ls"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_EQ(result.err, "simba: no mutex is held\n");
+  result = simba({"ls", "--json"});
+  EXPECT_THAT(result.out + result.err, IsEmpty());
+}
+
+TEST_F(ListingTest, ShowsWhoHoldsAMutex) {
+  const auto holder = hold("x", "first");
+  const Result result = simba({"show", "x"});
+  EXPECT_EQ(result.code, exit_code::kOk);
+  EXPECT_THAT(result.out, MatchesRegex("x is held\n  owner       first~[0-9a-v]+\n"
+                                       "  held for    [0-9]+ m?s\n  lease left  [0-9]+ s\n"
+                                       "  token       [0-9]+\n"));
+  EXPECT_EQ(Json::parse(simba({"show", "x", "--json"}).out)["state"], "held");
+}
+
+TEST_F(ListingTest, ShowsAFreeMutex) {
+  Result result = simba({"show", "never"});
+  EXPECT_EQ(result.code, exit_code::kFree);
+  EXPECT_EQ(result.out, "never is free\n");
+  EXPECT_EQ(simba({"run", "x", "--", "true"}).code, 0);
+  result = simba({"show", "--json", "x"});
+  EXPECT_EQ(result.code, exit_code::kFree);
+  const Json object = Json::parse(result.out);
+  EXPECT_EQ(object["state"], "free");
+  EXPECT_TRUE(object["owner"].is_null());
+  EXPECT_GT(object["token"], 0);
+}
+
+TEST_F(ListingTest, ShowsAnEvictedOwner) {
+  const auto holder = hold("x", "first");
+  holder->signal(SIGSTOP);
+  evict("x");
+  const Result result = simba({"show", "x"});
+  EXPECT_EQ(result.code, exit_code::kOk);
+  EXPECT_THAT(result.out, HasSubstr("x is evicted\n  lease left"));
+}
+
+TEST_F(ListingTest, PrintsItsVersion) {
+  EXPECT_THAT(simba({"version"}).out, MatchesRegex("simba [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+  EXPECT_EQ(simba({"--version"}).out, simba({"version"}).out);
+  EXPECT_TRUE(Json::parse(simba({"version", "--json"}).out).contains("version"));
+}
+
+TEST_F(ListingTest, HelpsByExample) {
+  for (const Words& ask :
+       {Words{"--help"}, Words{"help"}, Words{"run", "--help"}, Words{"help", "run"},
+        Words{"run", "-h"}, Words{"ls", "--help"}, Words{"show", "--help"}}) {
+    const Result result = simba(ask);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_THAT(result.out, HasSubstr("  simba ")) << ask.front();
+    EXPECT_THAT(result.err, IsEmpty());
+  }
+  EXPECT_EQ(simba({}).code, exit_code::kUsage);
+}
+
+TEST_F(ListingTest, HelpNamesEveryOption) {
+  const std::string help = simba({"run", "--help"}).out;
+  for (const char* option : {"--wait", "--quiet", "--id", "--ttl", "--transition", "--kill-after",
+                             "--max-hold", "--store"}) {
+    EXPECT_THAT(help, HasSubstr(option));
+  }
+}
+
+struct Mistake {
+  Words words;
+  std::string answer;
+};
+
+TEST_F(ListingTest, SaysWhatIsWrongAndWhatToType) {
+  const std::vector<Mistake> mistakes{
+      {{"rnu", "x", "--", "true"}, "there is no command 'rnu'; did you mean 'run'?"},
+      {{"run", "--wiat", "3s", "x", "--", "true"},
+       "'run' has no option '--wiat'; did you mean '--wait'?"},
+      {{"ls", "--jsno"}, "'ls' has no option '--jsno'; did you mean '--json'?"},
+      {{"run", "x", "true", "-l"}, "put -- before the program: simba run x -- true -l"},
+      {{"run", "x"}, "which program?"},
+      {{"run", "--", "true"}, "which mutex"},
+      {{"show"}, "which mutex"},
+      {{"show", "a", "b"}, "'b' is one word too many"},
+      {{"ls", "a", "b"}, "'b' is one word too many"},
+      {{"version", "now"}, "'now' is one word too many"},
+      {{"run", "--wait", "3", "x", "--", "true"},
+       "--wait is '3' without a unit; write a number and a unit of ms, s, m, h or d"},
+      {{"run", "--ttl", "soon", "x", "--", "true"}, "--ttl is 'soon', which is no duration"},
+      {{"run", "--ttl", "10ms", "x", "--", "true"}, "must be at least 100 ms"},
+      {{"run", "--kill-after", "1h", "x", "--", "true"},
+       "--kill-after is 3600000ms, but with --ttl 10000ms"},
+      {{"run", "--wait", "1s", "--wait", "2s", "x", "--", "true"}, "--wait"},
+      {{"run", "--wait"}, "--wait"},
+      {{"run", "a\nb", "--", "true"}, "control"},
+      {{"run", "", "--", "true"}, "simba: "},
+      {{"ls", "--store", "nosuch:"}, "no store serves 'nosuch:'"},
+      {{"ls", "--store", "/tmp/locks.db"}, "scheme"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Result result = simba(mistake.words);
+    EXPECT_EQ(result.code, exit_code::kUsage) << mistake.answer;
+    EXPECT_THAT(result.err, HasSubstr(mistake.answer));
+    EXPECT_THAT(result.err, MatchesRegex("simba: [^\n]*\n"));
+    EXPECT_THAT(result.out, IsEmpty());
+  }
+}
+
+TEST_F(ListingTest, SaysThatTheStoreCannotBeUsed) {
+  std::ofstream(file("broken.db")) << std::string(4096, 'x');
+  std::filesystem::permissions(
+      file("broken.db"), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::string broken = "sqlite:" + file("broken.db").string();
+  for (const Words& words :
+       {Words{"run", "--store", broken, "x", "--", "touch", "ran"}, Words{"ls", "--store", broken},
+        Words{"show", "--store", broken, "x"}}) {
+    const Result result = simba(words);
+    EXPECT_EQ(result.code, exit_code::kUnavailable);
+    EXPECT_THAT(result.err, HasSubstr("broken.db"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(file("ran")));
+}
+
+TEST_F(ListingTest, NeverRepeatsAPassword) {
+  const Result result = simba({"ls", "--store", "nosuch://user:canary@host/"});
+  EXPECT_THAT(result.out + result.err, Not(HasSubstr("canary")));
+  EXPECT_THAT(result.err, HasSubstr("use SIMBA_STORE"));
+}
+
+}  // namespace
+}  // namespace simba::cli

@@ -1,0 +1,254 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/duration.h"
+#include "cli/exit_codes.h"
+#include "cli/help.h"
+#include "cli/output.h"
+#include "cli/usage.h"
+#include "simba/error.h"
+
+namespace simba::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+using Text = std::optional<std::string>;
+
+// What CLI11 fills in; values as text, so that errors are ours.
+struct Typed {
+  Words words;    // before --
+  Words program;  // after it
+  Text store, wait, ttl, transition, kill_after, max_hold, id;
+  bool quiet = false, json = false, all = false, help = false;
+
+  Format format() const { return json ? Format::kJson : Format::kText; }
+};
+
+// A descriptor that is closed would be given to the next file that is opened, and then to the
+// program.
+void open_standard_streams() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(standard, F_GETFD) >= 0) continue;
+    if (open("/dev/null", standard == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
+  }
+}
+
+bool has_password(const std::string& url) {
+  const std::size_t user = url.find("//");
+  if (user == url.npos) return false;
+  const std::size_t at = url.find('@', user);
+  return at != url.npos && url.find(':', user) < at;
+}
+
+std::string store_url(const Typed& typed) {
+  if (typed.store) {
+    if (has_password(*typed.store)) {
+      say("warning: everybody on this host can read the password in --store: use SIMBA_STORE");
+    }
+    return *typed.store;
+  }
+  const char* set = std::getenv("SIMBA_STORE");  // NOLINT(concurrency-mt-unsafe): no thread yet
+  return set != nullptr && *set != '\0' ? set : "sqlite:";
+}
+
+// --- the commands --------------------------------------------------------------------------------
+
+void add_run(CLI::App& app, Typed& typed) {
+  app.add_option("--store", typed.store);
+  app.add_option("--wait", typed.wait);
+  app.add_flag("-q,--quiet", typed.quiet);
+  app.add_option("--id", typed.id);
+  app.add_option("--ttl", typed.ttl);
+  app.add_option("--transition", typed.transition);
+  app.add_option("--kill-after", typed.kill_after);
+  app.add_option("--max-hold", typed.max_hold);
+}
+
+void check_run(const Typed& typed) {
+  const std::string mutex = typed.words.empty() ? "MUTEX" : typed.words[0];
+  const char* missing = typed.words.empty()     ? "which mutex?"
+                        : typed.program.empty() ? "which program?"
+                                                : nullptr;
+  if (missing == nullptr) return;
+  throw UsageError(std::string(missing) + " Type 'simba run " + mutex +
+                   " -- PROGRAM'; see simba run --help");
+}
+
+int act_run(const Typed& typed) {
+  check_run(typed);
+  RunCommand command;
+  command.mutex = typed.words[0];
+  command.program = typed.program;
+  command.store = store_url(typed);
+  command.id = typed.id.value_or("");
+  command.quiet = typed.quiet;
+  if (typed.ttl) command.contend.ttl = parse_duration("--ttl", *typed.ttl);
+  if (typed.transition) {
+    command.contend.transition = parse_duration("--transition", *typed.transition);
+  }
+  if (typed.wait) command.wait = parse_duration("--wait", *typed.wait);
+  if (typed.kill_after) command.kill_after = parse_duration("--kill-after", *typed.kill_after);
+  if (typed.max_hold) command.max_hold = parse_duration("--max-hold", *typed.max_hold);
+  return run(command);
+}
+
+void add_show(CLI::App& app, Typed& typed) {
+  app.add_option("--store", typed.store);
+  app.add_flag("--json", typed.json);
+}
+
+void add_ls(CLI::App& app, Typed& typed) {
+  add_show(app, typed);
+  app.add_flag("-a,--all", typed.all);
+}
+
+void add_version(CLI::App& app, Typed& typed) { app.add_flag("--json", typed.json); }
+
+int act_ls(const Typed& typed) {
+  const std::string prefix = typed.words.empty() ? "" : typed.words[0];
+  return ls({store_url(typed), prefix, typed.format(), typed.all});
+}
+
+int act_show(const Typed& typed) {
+  if (typed.words.empty()) {
+    throw UsageError("which mutex? Type 'simba show MUTEX'; see simba show --help");
+  }
+  return show({store_url(typed), typed.words[0], typed.format()});
+}
+
+int act_version(const Typed& typed) { return version(typed.format()); }
+
+struct Command {
+  const char* name;
+  const char* help;
+  std::size_t most_words;
+  void (*add)(CLI::App&, Typed&);
+  int (*act)(const Typed&);
+};
+
+constexpr Command kCommands[] = {
+    {"run", help::kRun, std::string::npos, add_run, act_run},  // says itself what is missing
+    {"ls", help::kLs, 1, add_ls, act_ls},
+    {"show", help::kShow, 1, add_show, act_show},
+    {"version", help::kVersion, 0, add_version, act_version},
+};
+
+const Command& find_command(const std::string& name) {
+  Words known;
+  for (const Command& command : kCommands) {
+    if (name == command.name) return command;
+    known.emplace_back(command.name);
+  }
+  throw UsageError("there is no " + std::string(name.starts_with('-') ? "option '" : "command '") +
+                   name + "'" + suggestion(name, known) + " simba --help");
+}
+
+// --- the command line ----------------------------------------------------------------------------
+
+[[noreturn]] void refuse_option(const CLI::App& app, const Command& command,
+                                const std::string& word) {
+  Words known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  throw UsageError("'" + std::string(command.name) + "' has no option '" + word + "'" +
+                   suggestion(word.substr(0, word.find('=')), known) + " simba " + command.name +
+                   " --help");
+}
+
+// `simba run MUTEX PROGRAM` is not taken: an option of the program could be taken for one of ours.
+[[noreturn]] void refuse_program(const Words& words, const Typed& typed) {
+  const auto mutex = std::find(words.begin(), words.end(), typed.words[0]);
+  std::string program;
+  for (auto word = std::find(mutex + 1, words.end(), typed.words[1]); word != words.end(); ++word) {
+    if (*word != "--") program += ' ' + *word;
+  }
+  throw UsageError("put -- before the program: simba run " + typed.words[0] + " --" + program);
+}
+
+void parse_options(const Command& command, const Words& given, Typed& typed) {
+  Words words(given.begin() + 1, std::find(given.begin(), given.end(), "--"));
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_flag("-h,--help", typed.help);
+  app.add_option("words", typed.words);
+  command.add(app, typed);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string(error.what()) + "; see simba " + command.name + " --help");
+  }
+  const Words unknown = app.remaining();
+  const bool names_program = command.act == act_run && typed.words.size() > 1;
+  const bool has_dashes = std::find(given.begin(), given.end(), "--") != given.end();
+  if (names_program && !has_dashes) refuse_program(given, typed);
+  if (!unknown.empty()) refuse_option(app, command, unknown.front());
+  if (names_program) refuse_program(given, typed);
+}
+
+Typed parse(const Command& command, const Words& words) {
+  Typed typed;
+  parse_options(command, words, typed);
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes != words.end()) typed.program.assign(dashes + 1, words.end());
+  if (typed.help || command.most_words == std::string::npos) return typed;
+  typed.words.insert(typed.words.end(), typed.program.begin(), typed.program.end());
+  if (typed.words.size() > command.most_words) {
+    throw UsageError("'" + typed.words[command.most_words] + "' is one word too many; see simba " +
+                     command.name + " --help");
+  }
+  return typed;
+}
+
+int act(Words words) {
+  const auto show_help = [](const char* text) {
+    return print(text) ? exit_code::kOk : exit_code::kUnavailable;
+  };
+  if (words.empty()) {
+    const std::string_view text = help::kSimba;
+    static_cast<void>(write(STDERR_FILENO, text.data(), text.size()));
+    return exit_code::kUsage;
+  }
+  if (words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
+    return show_help(words.size() == 1 ? help::kSimba : find_command(words[1]).help);
+  }
+  if (words[0] == "--version") words[0] = "version";
+  const Command& command = find_command(words[0]);
+  const Typed typed = parse(command, words);
+  return typed.help ? show_help(command.help) : command.act(typed);
+}
+
+int guarded_act(const Words& words) {
+  try {
+    return act(words);
+  } catch (const UsageError& error) {
+    say(error.what());
+    return exit_code::kUsage;
+  } catch (const Error& error) {
+    say(error.what());
+    const bool mistyped = error.errc() == Errc::kMisconfigured || error.errc() == Errc::kMisuse;
+    return mistyped ? exit_code::kUsage : exit_code::kUnavailable;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return exit_code::kUnguarded;
+  }
+}
+
+}  // namespace
+}  // namespace simba::cli
+
+int main(int argc, char** argv) {
+  simba::cli::open_standard_streams();
+  return simba::cli::guarded_act({argv + 1, argv + argc});
+}

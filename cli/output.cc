@@ -1,0 +1,53 @@
+#include "cli/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+namespace simba::cli {
+namespace {
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(fd, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+bool has_colour() {
+  const char* unwanted = secure_getenv("NO_COLOR");
+  return (unwanted == nullptr || *unwanted == '\0') && isatty(STDOUT_FILENO) != 0;
+}
+
+}  // namespace
+
+void say(std::string_view line) { write_all(STDERR_FILENO, "simba: " + std::string(line) + '\n'); }
+
+bool print(std::string_view text) { return write_all(STDOUT_FILENO, text); }
+
+std::string printable(std::string_view text) {
+  std::string clean(text);
+  std::replace_if(
+      clean.begin(), clean.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return clean;
+}
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  }));
+}
+
+std::string styled(Style style, std::string_view text) {
+  static const bool colour = has_colour();
+  if (!colour || style == Style::kPlain) return std::string(text);
+  return (style == Style::kBold ? "\033[1m" : "\033[2m") + std::string(text) + "\033[0m";
+}
+
+}  // namespace simba::cli

@@ -1,0 +1,190 @@
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstring>
+#include <stop_token>
+#include <string>
+#include <system_error>
+
+#include "cli/commands.h"
+#include "cli/duration.h"
+#include "cli/exit_codes.h"
+#include "cli/guardian.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+#include "cli/supervisor.h"
+#include "cli/terminal.h"
+#include "cli/usage.h"
+#include "cli/waiting.h"
+#include "simba/connect.h"
+#include "simba/locker.h"
+
+namespace simba::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text(nanoseconds span) {
+  return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
+}
+
+// Between the renewal and the end there must be time for a renewal that takes long, and then for
+// TERM.
+nanoseconds kill_after(const RunCommand& command, const Timing& timing) {
+  const nanoseconds room = timing.revoke_at - timing.renew;
+  if (!command.kill_after) return std::min({nanoseconds{2s}, timing.lease() / 4, room / 2});
+  const nanoseconds most = room - timing.call_deadline;
+  if (*command.kill_after <= most) return *command.kill_after;
+  throw UsageError("--kill-after is " + text(*command.kill_after) + ", but with --ttl " +
+                   text(timing.ttl) + " and --transition " + text(timing.transition) +
+                   " it can be at most " + text(most) +
+                   ": make it shorter, or the ttl or the transition longer");
+}
+
+// What the engine's threads have to say.
+class News {
+ public:
+  News() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+  }
+  ~News() { close(fd_); }
+  News(const News&) = delete;
+  News& operator=(const News&) = delete;
+  int fd() const { return fd_; }
+  void ring() const { eventfd_write(fd_, 1); }
+  void note(const Event& event) {
+    if (event.kind == Event::Kind::kRenewed) ring();
+    if (event.kind == Event::Kind::kCalled) trouble_ = event.error != nullptr;
+  }
+  bool last_call_failed() const { return trouble_; }
+
+ private:
+  const int fd_;
+  std::atomic<bool> trouble_{false};
+};
+
+int tell_not_acquired(Client& client, const RunCommand& command) {
+  const std::string holder = who_holds(client, command.mutex);  // throws: the store is away
+  const bool waited = command.wait > 0ms;
+  say("'" + printable(command.mutex) + "' was not acquired" +
+      (waited ? " within " + print_duration(*command.wait) : "") + ": " + holder);
+  return exit_code::kNotAcquired;
+}
+
+int tell_not_started(const RunCommand& command, int error, int status) {
+  const std::string& program = command.program.front();
+  const bool by_path = program.find('/') != program.npos;
+  say("cannot run '" + printable(program) + "': " +
+      (error == ENOENT && !by_path ? "no such command in PATH"
+                                   : std::generic_category().message(error)));
+  return WEXITSTATUS(status);
+}
+
+int tell_lost(const RunCommand& command, const Loss& loss) {
+  std::string why = loss.reason == LossReason::kNone || loss.reason == LossReason::kReleased
+                        ? "it was not renewed in time"
+                        : to_string(loss.reason);
+  if (!loss.superseded_by.empty()) why += ", now owned by " + printable(loss.superseded_by);
+  say("lost '" + printable(command.mutex) + "' while the program ran (" + why +
+      "): the program was ended");
+  return exit_code::kLost;
+}
+
+int tell(const RunCommand& command, const Outcome& outcome, const Loss& loss) {
+  switch (outcome.end) {
+    case Outcome::End::kByItself:
+      if (outcome.start_error != 0) {
+        return tell_not_started(command, outcome.start_error, outcome.status);
+      }
+      if (WIFSIGNALED(outcome.status)) return exit_code::kSignalled + WTERMSIG(outcome.status);
+      return WEXITSTATUS(outcome.status);
+    case Outcome::End::kLost:
+      return tell_lost(command, loss);
+    case Outcome::End::kHeldTooLong:
+      say("the program ran for --max-hold " + text(command.max_hold) + " and was ended");
+      return exit_code::kLost;
+    case Outcome::End::kUnguarded:
+      say("the guardian process was killed or stopped: the program was ended");
+      return exit_code::kUnguarded;
+  }
+  return exit_code::kUnguarded;
+}
+
+// ^C on a terminal that the program had for itself did not reach the rest of the job: a script that
+// runs us should stop too.
+bool ended_by_the_keyboard(const Outcome& outcome, const Terminal& terminal) {
+  if (outcome.end != Outcome::End::kByItself || !terminal.was_given()) return false;
+  if (!WIFSIGNALED(outcome.status)) return false;
+  return WTERMSIG(outcome.status) == SIGINT || WTERMSIG(outcome.status) == SIGQUIT;
+}
+
+struct Ended {
+  int code = 0;
+  int die_by = 0;    // a signal
+  bool job = false;  // of the whole job
+};
+
+[[noreturn]] void leave(const Ended& ended) {
+  if (ended.job) kill(0, ended.die_by);
+  if (ended.die_by != 0) die_by(ended.die_by);
+  _exit(ended.code);
+}
+
+Ended hold_and_watch(const RunCommand& command, SimbaLocker& locker,
+                     const Supervisor::Limits& limits, const GuardianHandle& guardian,
+                     const Signals& signals, Terminal& terminal, const News& news) {
+  const Term term = locker.term();
+  const std::stop_callback on_loss(term.lost(), [&] { news.ring(); });
+  Supervisor supervisor(guardian, signals, terminal, term, limits);
+  const Outcome outcome = supervisor.watch(news.fd());
+  const Loss loss = term.loss();
+  locker.unlock();
+  Ended ended{tell(command, outcome, loss), 0, false};
+  if (ended_by_the_keyboard(outcome, terminal)) ended = {0, WTERMSIG(outcome.status), true};
+  // The store knows: ending threads and closing files one by one would only take time.
+  if (!news.last_call_failed()) leave(ended);
+  return ended;
+}
+
+Ended contend(const RunCommand& command, const Timing& timing, const GuardianHandle& guardian,
+              const Signals& signals, Terminal& terminal) {
+  News news;
+  ClientOptions options;
+  options.contend = command.contend;
+  options.on_event = [&news](const Event& event) { news.note(event); };
+  Client client = connect(command.store, options);
+  SimbaLocker locker(client, command.mutex, command.contend, command.id);
+  const Patience patience{command.wait, !command.quiet && isatty(STDERR_FILENO) != 0};
+  const Waited waited = wait_for_mutex(client, locker, signals, patience);
+  if (waited.end == Wait::kTooLong) return {tell_not_acquired(client, command), 0, false};
+  if (waited.end == Wait::kInterrupted) return {0, waited.signal, false};
+  Supervisor::Limits limits{timing.lease()};
+  if (command.max_hold > 0ms) limits.hold_until = BootClock::now() + command.max_hold;
+  return hold_and_watch(command, locker, limits, guardian, signals, terminal, news);
+}
+
+}  // namespace
+
+int run(const RunCommand& command) {
+  const Timing timing = Timing::of(command.contend);
+  const nanoseconds to_kill = kill_after(command, timing);
+  if (command.max_hold > 0ms && command.max_hold <= to_kill) {
+    throw UsageError("--max-hold is " + text(command.max_hold) +
+                     ", which leaves the program no time: " + text(to_kill) +
+                     " before its end it is asked to stop (--kill-after)");
+  }
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // should the guardian die, its children become ours
+  const Signals signals;
+  Terminal terminal;
+  // First of all: no thread runs yet, no store is open.
+  const GuardianHandle guardian =
+      start_guardian({command.program, command.mutex, to_kill, terminal.fd()});
+  leave(contend(command, timing, guardian, signals, terminal));
+}
+
+}  // namespace simba::cli

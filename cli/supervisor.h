@@ -1,0 +1,78 @@
+#pragma once
+
+#include <optional>
+
+#include "cli/guardian.h"
+#include "cli/signals.h"
+#include "cli/terminal.h"
+#include "simba/term.h"
+#include "simba/time.h"
+
+namespace simba::cli {
+
+struct Outcome {
+  enum class End {
+    kByItself,     // the program's own doing
+    kLost,         // ownership was over before the program was
+    kHeldTooLong,  // --max-hold
+    kUnguarded,    // the guardian was killed or does not answer
+  };
+  End end{};
+  int status = 0;       // kByItself: the program's wait status
+  int start_error = 0;  // errno of a program that could not be run
+};
+
+// What `simba run` does while it owns the mutex: has the guardian run the program, tells it each
+// new deadline, passes signals on, plays the job control of a shell, and ends everything itself
+// when the guardian fails. When watch() returns, nothing that the program started is left.
+//
+// Threads: one.
+class Supervisor {
+ public:
+  struct Limits {
+    nanoseconds lease{};
+    LocalTime hold_until = LocalTime::max();  // --max-hold
+  };
+
+  Supervisor(const GuardianHandle& guardian, const Signals& signals, Terminal& terminal,
+             const Term& term, const Limits& limits);
+
+  // `news`: an eventfd that others write when the lease was renewed or lost.
+  Outcome watch(int news);
+
+ private:
+  void start();
+  void sleep(int news);
+  void read_reports();
+  void hear(const Report& report);
+  void started(pid_t group);
+  void stopped(int signal);
+  void read_signals();
+  void check_guardian();
+  void check_ownership();
+  void check_heartbeat();
+  void tell_deadline(LocalTime now);
+  void take_over(Outcome::End why);
+  void order(Order::Kind kind, int signal = 0) const;
+  LocalTime refresh_deadline();
+  Outcome::End why_over() const;
+
+  const GuardianHandle& guardian_;
+  const Signals& signals_;
+  Terminal& terminal_;
+  const Term term_;
+  const Limits limits_;
+  const nanoseconds heartbeat_;
+  const nanoseconds patience_;
+
+  pid_t group_ = 0;
+  LocalTime deadline_{};               // the last that was known
+  LocalTime beat_at_{};                // when the guardian is told next
+  std::optional<LocalTime> asked_at_;  // the first order it has not answered
+  int continued_ = 0;                  // times the guardian was found stopped
+  int start_error_ = 0;
+  bool ending_ = false;
+  std::optional<Outcome> outcome_;
+};
+
+}  // namespace simba::cli

@@ -1,0 +1,217 @@
+// `simba run` under a shell on a terminal of its own: what keys do.
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kCtrlC = "\x03";
+const std::string kCtrlZ = "\x1a";
+
+// An interactive shell on a pseudo-terminal.
+class Shell {
+ public:
+  Shell(const std::filesystem::path& directory, const std::string& store) {
+    const winsize size{40, 200, 0, 0};
+    pid_ = forkpty(&fd_, nullptr, nullptr, &size);
+    if (pid_ != 0) return;
+    if (chdir(directory.c_str()) != 0) _exit(99);
+    execl("/usr/bin/env", "env", "PS1=> ", ("SIMBA_STORE=" + store).c_str(), "bash", "--norc",
+          "--noprofile", "--noediting", "-i", nullptr);
+    _exit(99);
+  }
+  ~Shell() {
+    kill(-pid_, SIGKILL);
+    close(fd_);
+    waitpid(pid_, nullptr, 0);
+  }
+  Shell(const Shell&) = delete;
+  Shell& operator=(const Shell&) = delete;
+
+  void type(const std::string& keys) {
+    seen_from_ = screen_.size();
+    ASSERT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+  }
+  // Since the last keys.
+  bool shows(const std::string& text) {
+    return eventually([&] {
+      read_screen();
+      return recent().find(text) != std::string::npos;
+    });
+  }
+  std::string recent() const { return screen_.substr(seen_from_); }
+
+ private:
+  void read_screen() {
+    pollfd source{fd_, POLLIN, 0};
+    char buffer[4096];
+    while (poll(&source, 1, 0) > 0) {
+      const ssize_t size = read(fd_, buffer, sizeof buffer);
+      if (size <= 0) return;
+      screen_.append(buffer, static_cast<std::size_t>(size));
+    }
+  }
+
+  int fd_ = -1;
+  pid_t pid_ = -1;
+  std::string screen_;
+  std::size_t seen_from_ = 0;
+};
+
+// What a command prints is written 'a''b' in the command, so that its echo on the terminal is not
+// taken for it.
+class TerminalTest : public ToolTest {
+ protected:
+  Shell shell{file(""), url()};
+  const std::string run = tool() + " run ";
+
+  void expect_code(const std::string& code) {
+    shell.type("echo co''de=$?\n");
+    EXPECT_TRUE(shell.shows("code=" + code + "\r")) << shell.recent();
+  }
+};
+
+TEST_F(TerminalTest, TheProgramReadsFromTheTerminal) {
+  shell.type(run + "x -- sh -c 'echo rea''dy; read line; echo read:$line'\n");
+  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read:hello")) << shell.recent();
+  expect_code("0");
+}
+
+TEST_F(TerminalTest, CtrlCReachesTheProgram) {
+  shell.type(run +
+             "x -- sh -c 'trap \"echo got-''int; exit 9\" INT; echo rea''dy; while :; do sleep "
+             "0.05; done'\n");
+  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
+  shell.type(kCtrlC);
+  EXPECT_TRUE(shell.shows("got-int")) << shell.recent();
+  expect_code("9");
+}
+
+TEST_F(TerminalTest, CtrlCEndsTheScriptAroundIt) {
+  shell.type("bash -c 'for i in 1 2 3; do " + run +
+             "x -- sh -c \"echo rea''dy; exec sleep 100\"; echo af''ter; done'\n");
+  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
+  shell.type(kCtrlC);
+  expect_code("130");
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("after")));
+}
+
+TEST_F(TerminalTest, ShowsWhoItWaitsForAndCtrlCEndsTheWaiting) {
+  const auto holder = start_script({"--id", "holder", "x"}, "echo $$ > pid; exec sleep 100");
+  ASSERT_GT(pid_in("pid"), 0);
+  shell.type(run + "x -- echo r''an\n");
+  ASSERT_TRUE(shell.shows("waiting for x: held by holder for ")) << shell.recent();
+  EXPECT_TRUE(shell.shows("lease ends in at most ")) << shell.recent();
+  shell.type(kCtrlC);
+  expect_code("130");
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("ran")));
+}
+
+TEST_F(TerminalTest, QuietWaitingShowsNothing) {
+  const auto holder = start_script({"x"}, "echo $$ > pid; exec sleep 100");
+  ASSERT_GT(pid_in("pid"), 0);
+  shell.type(run + "-q --wait 300ms x -- true; echo do''ne\n");
+  ASSERT_TRUE(shell.shows("done")) << shell.recent();
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("waiting for")));
+}
+
+TEST_F(TerminalTest, CtrlZStopsTheJobAndFgContinuesIt) {
+  shell.type(run + "x -- sh -c 'echo rea''dy; read line; echo read:$line'\n");
+  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
+  shell.type(kCtrlZ);
+  ASSERT_TRUE(shell.shows("Stopped")) << shell.recent();
+  shell.type("fg\n");
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read:hello")) << shell.recent();
+  expect_code("0");
+}
+
+TEST_F(TerminalTest, AStoppedJobLosesTheMutexAndEnds) {
+  shell.type(
+      run +
+      "--ttl 1s --transition 500ms x -- sh -c 'echo $$ > pid; echo rea''dy; exec sleep 100'\n");
+  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
+  const pid_t program = pid_in("pid");
+  shell.type(kCtrlZ);
+  ASSERT_TRUE(shell.shows("Stopped")) << shell.recent();
+  const auto successor = start_successor("pid");
+  EXPECT_EQ(successor->wait(), 0);
+  EXPECT_EQ(successor->out(), "alone\n");
+  EXPECT_FALSE(is_alive(program));
+  shell.type("fg\n");
+  EXPECT_TRUE(shell.shows("lost 'x'")) << shell.recent();
+  expect_code("70");
+}
+
+TEST_F(TerminalTest, CtrlZStopsTheWaitingToo) {
+  const auto holder = start_script({"x"}, "echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done");
+  ASSERT_GT(pid_in("pid"), 0);
+  shell.type(run + "x -- echo r''an\n");
+  ASSERT_TRUE(shell.shows("waiting for x")) << shell.recent();
+  shell.type(kCtrlZ);
+  ASSERT_TRUE(shell.shows("Stopped")) << shell.recent();
+  shell.type("touch go; fg\n");
+  EXPECT_TRUE(shell.shows("ran")) << shell.recent();
+}
+
+TEST_F(TerminalTest, LeavesTheTerminalToTheRestOfAPipeline) {
+  shell.type(run + "x -- echo th''rough | (cat; read line < /dev/tty; echo tty:$line)\n");
+  ASSERT_TRUE(shell.shows("through")) << shell.recent();
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("tty:hello")) << shell.recent();
+}
+
+TEST_F(TerminalTest, GivesTheTerminalToAProgramInAPipelineThatAsksForIt) {
+  shell.type(run + "x -- sh -c 'echo rea''dy; read line; echo read:$line' | cat\n");
+  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
+  shell.type("hello\n");
+  EXPECT_TRUE(shell.shows("read:hello")) << shell.recent();
+}
+
+TEST_F(TerminalTest, AnInteractiveShellFeelsAtHome) {
+  shell.type(run + "x -- bash --norc --noprofile --noediting -i\n");
+  ASSERT_TRUE(shell.shows("\n> ")) << shell.recent();
+  shell.type("sh -c 'echo o''ne; exec sleep 100'\n");
+  ASSERT_TRUE(shell.shows("one\r")) << shell.recent();
+  shell.type(kCtrlC);
+  ASSERT_TRUE(shell.shows("> ")) << shell.recent();
+  shell.type("sh -c 'echo tw''o; exec sleep 100'\n");
+  ASSERT_TRUE(shell.shows("two\r")) << shell.recent();
+  shell.type(kCtrlZ);
+  EXPECT_TRUE(shell.shows("Stopped")) << shell.recent();
+  shell.type("kill -KILL $$\n");  // and what it leaves behind
+  expect_code("137");
+}
+
+TEST_F(TerminalTest, RunsInTheBackground) {
+  shell.type(run + "x -- sh -c 'sleep 0.1; echo backg''round' &\n");
+  EXPECT_TRUE(shell.shows("background")) << shell.recent();
+  shell.type("wait; echo sti''ll\n");
+  EXPECT_TRUE(shell.shows("still")) << shell.recent();
+}
+
+TEST_F(TerminalTest, ColoursOnlyATerminal) {
+  const auto holder = start_script({"x"}, "echo $$ > pid; exec sleep 100");
+  ASSERT_GT(pid_in("pid"), 0);
+  shell.type(tool() + " ls; echo do''ne\n");
+  ASSERT_TRUE(shell.shows("done\r"));
+  EXPECT_THAT(shell.recent(), HasSubstr("\x1b[1mMUTEX"));
+  shell.type("NO_COLOR=1 " + tool() + " ls; echo do''ne\n");
+  ASSERT_TRUE(shell.shows("done\r"));
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("\x1b[1m")));
+}
+
+}  // namespace
+}  // namespace simba::cli
