@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace simba::bench {
+
+// The driver alone, doing what a call of the SQLite store has to do, and nothing besides: the same
+// layout, the same settings, the same statements. Trouble ends the program.
+//
+// Threads: one at a time.
+class RawSqlite {
+ public:
+  enum class Synchronous { kNormal, kFull };
+
+  RawSqlite(const std::string& file, Synchronous synchronous);
+  RawSqlite(const RawSqlite&) = delete;
+  RawSqlite& operator=(const RawSqlite&) = delete;
+  ~RawSqlite();
+
+  // The token; 0 when somebody else has it: then the row was read, as a waiter must.
+  std::int64_t take(const std::string& mutex, const std::string& owner);
+  bool release(const std::string& mutex, const std::string& owner, std::int64_t token);
+  // All of them in one transaction.
+  void renew(const std::vector<std::string>& mutexes, const std::string& owner,
+             const std::vector<std::int64_t>& tokens);
+
+ private:
+  struct Clock {
+    std::int64_t value = 0;
+    bool read = false;
+    std::int64_t note = 0;
+    std::int64_t now();
+  };
+  struct Row {
+    std::string owner;
+    std::int64_t acquired_at = 0, ttl_at = 0, transition_at = 0, token = 0;
+  };
+
+  void execute(const char* sql);
+  sqlite3_stmt* prepare(const char* sql);
+  void end(sqlite3_stmt* statement, int code);
+  void observe(const std::string& mutex);
+
+  sqlite3* db_ = nullptr;
+  Clock clock_;
+  Row seen_;
+  std::string boot_id_;
+  sqlite3_stmt *take_, *renew_, *release_, *observe_;
+};
+
+}  // namespace simba::bench

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "benchmarks/report.h"
+
+namespace simba::bench {
+
+struct Settings {
+  double seconds = 2;               // of one row that is measured by a loop
+  std::filesystem::path directory;  // for files of the benchmarks, private and empty
+  std::string program;              // this one: other processes are copies of it
+
+  std::string file(const std::string& name) const { return (directory / name).string(); }
+  std::string url(const std::string& name, bool full = false) const {
+    return "sqlite:" + file(name) + (full ? "?synchronous=full" : "");
+  }
+};
+
+// Each measures what its name says and adds its rows.
+using Benchmark = void (*)(const Settings& settings, Report& report);
+
+void sqlite_pair_normal(const Settings&, Report&);
+void sqlite_pair_full(const Settings&, Report&);
+void sqlite_store_alone(const Settings&, Report&);
+void sqlite_lost_attempt(const Settings&, Report&);
+void memory_pair(const Settings&, Report&);
+void renewal(const Settings&, Report&);
+void hand_over(const Settings&, Report&);
+void hand_over_to_one_of_many(const Settings&, Report&);
+void fairness(const Settings&, Report&);
+void command(const Settings&, Report&);
+void idle_contenders(const Settings&, Report&);
+
+// What another process of a benchmark does; its arguments are between the two.
+int hand_over_peer(char** arguments);
+int crowd_peer(char** arguments);
+int fairness_peer(char** arguments);
+int idle_contenders_peer(char** arguments);
+
+}  // namespace simba::bench
