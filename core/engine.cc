@@ -148,7 +148,8 @@ Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalT
   }
   if (refused && then == IfRefused::kGivesUp) {
     give_up(who);
-    return Inline::kOver;
+    const std::lock_guard lock(guard_);
+    return become(*who, executor_->now());  // it may have been granted just then
   }
   want_hints(who);
   Outbox again;

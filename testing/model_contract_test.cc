@@ -17,7 +17,7 @@ class ModelContract : public StoreContract {
   std::shared_ptr<Store> connect() override { return connect_model(server_); }
   std::shared_ptr<void> block_row(std::string_view mutex) override {
     server_->block(mutex);
-    return {nullptr,
+    return {server_.get(),
             [server = server_, name = std::string(mutex)](void*) { server->unblock(name); }};
   }
 
