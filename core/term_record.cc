@@ -47,11 +47,6 @@ void TermRecord::extend(LocalTime ttl_end, LocalTime revoke_at) {
   revoke_at_ = revoke_at;
 }
 
-void TermRecord::over() {
-  const std::lock_guard lock(guard_);
-  ttl_end_ = revoke_at_ = LocalTime::min();
-}
-
 void TermRecord::set_loss(Loss loss) {
   const std::lock_guard lock(guard_);
   loss_ = std::move(loss);

@@ -13,7 +13,7 @@ namespace simba::core {
 
 // What a Term handle points at: the deadlines of one term, readable from any thread.
 //
-// The clock is read while the deadlines are locked, and over() takes effect before the store is
+// The clock is read while the deadlines are locked, and the end takes effect before the store is
 // told: so whoever hears "yes" owned at the instant of that clock read.
 //
 // In a forked child it answers "no" without touching the lock.
@@ -30,9 +30,8 @@ class TermRecord {
   Loss loss() const;
   std::stop_token lost() const { return lost_.get_token(); }
 
+  // With LocalTime::min() for both it is over: from here on nobody hears "yes".
   void extend(LocalTime ttl_end, LocalTime revoke_at);
-  // From here on nobody hears "yes".
-  void over();
   void set_loss(Loss loss);
   // Runs the user's stop callbacks: on a thread that may wait for them.
   void request_stop() { lost_.request_stop(); }
