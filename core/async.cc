@@ -40,6 +40,13 @@ void HeldMutex::release() noexcept {
 
 // Alive until its callback has been given its result.
 struct PendingAcquire::State : std::enable_shared_from_this<State> {
+  struct GiveUp {
+    std::weak_ptr<State> of;
+    void operator()() const {
+      if (const auto alive = of.lock()) alive->engine().give_up(alive->who);
+    }
+  };
+
   State(std::shared_ptr<core::Session> its_session, std::function<void(Acquired)> its_callback)
       : session(std::move(its_session)), callback(std::move(its_callback)) {}
 
@@ -51,7 +58,7 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   std::function<void(Acquired)> callback;
   std::shared_ptr<core::Enrolled> who;
   LocalTime give_up_at = LocalTime::max();
-  std::optional<std::stop_callback<std::function<void()>>> on_stop;
+  std::optional<std::stop_callback<GiveUp>> on_stop;
 
   std::mutex guard;
   std::shared_ptr<State> self;   // guarded by guard; until the result is there
@@ -113,9 +120,7 @@ PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOpt
   if (options.timeout) state->give_up_at = engine.executor().now() + *options.timeout;
   state->self = state;
   if (options.stop.stop_possible()) {
-    state->on_stop.emplace(options.stop, [weak = std::weak_ptr<PendingAcquire::State>(state)] {
-      if (const auto alive = weak.lock()) alive->engine().give_up(alive->who);
-    });
+    state->on_stop.emplace(options.stop, PendingAcquire::State::GiveUp{state});
   }
   engine.start(state->who, state->give_up_at);
   if (options.stop.stop_requested()) engine.give_up(state->who);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_set>
 #include <utility>
 
 namespace simba::core {
@@ -17,7 +16,40 @@ void seal(Batch& batch) {
 
 }  // namespace
 
-void Batcher::add(Job job) { queue_of(lane_of(job.kind)).jobs.push_back(std::move(job)); }
+void Batcher::add(Job job) {
+  Queue& queue = queue_of(lane_of(job.kind));
+  const auto [it, is_first] = queue.behind.try_emplace(job.mutex);
+  if (is_first) {
+    queue.jobs.push_back(std::move(job));
+  } else {
+    it->second.push_back(std::move(job));
+  }
+}
+
+std::vector<Job> Batcher::withdraw(const std::string& mutex, const std::string& but) {
+  std::vector<Job> out;
+  Queue& queue = queue_of(Lane::kAsk);
+  const auto behind = queue.behind.find(mutex);
+  if (behind == queue.behind.end()) return out;
+  std::erase_if(behind->second, [&](Job& job) {
+    const bool goes = job.kind == CallKind::kTake && job.wire_id != but;
+    if (goes) out.push_back(std::move(job));
+    return goes;
+  });
+  return out;
+}
+
+// The job of this mutex has left the queue: the one behind it, if there is one, takes its place.
+std::optional<Job> Batcher::next_of(Queue& queue, const std::string& mutex) {
+  const auto behind = queue.behind.find(mutex);
+  if (behind->second.empty()) {
+    queue.behind.erase(behind);
+    return std::nullopt;
+  }
+  std::optional<Job> next = std::move(behind->second.front());
+  behind->second.pop_front();
+  return next;
+}
 
 bool Batcher::may_go(const Queue& queue, LocalTime now) {
   return !queue.jobs.empty() && may_go_at(queue) <= now;
@@ -63,21 +95,21 @@ void Batcher::back(const Batch& batch) {
 
 // The oldest job, and with it what is of its kind: one per mutex, nobody that has to go alone.
 Batch Batcher::gather(Queue& queue, Lane lane) {
-  Batch batch{lane, queue.jobs.front().kind, {}, {}, 0};
-  const bool alone = !alone_.empty() && alone_.contains(queue.jobs.front().mutex);
-  const bool single = alone || queue.jobs.size() == 1 || queue.limit == 1;
-  batch.jobs.push_back(std::move(queue.jobs.front()));
-  queue.jobs.pop_front();
-  if (!single) {
-    std::unordered_set<std::string> taken{batch.jobs.front().mutex};
-    std::deque<Job> rest;
-    for (Job& job : queue.jobs) {
-      const bool joins = job.kind == batch.kind && batch.jobs.size() < queue.limit &&
-                         !alone_.contains(job.mutex) && taken.insert(job.mutex).second;
-      (joins ? static_cast<void>(batch.jobs.push_back(std::move(job)))
-             : static_cast<void>(rest.push_back(std::move(job))));
-    }
-    queue.jobs = std::move(rest);
+  std::deque<Job>& jobs = queue.jobs;
+  Batch batch{lane, jobs.front().kind, {}, {}, 0};
+  const bool alone = !alone_.empty() && alone_.contains(jobs.front().mutex);
+  const std::size_t limit = alone ? 1 : queue.limit;
+  batch.jobs.push_back(std::move(jobs.front()));
+  jobs.pop_front();
+  std::vector<Job> passed_by;
+  while (!jobs.empty() && batch.jobs.size() < limit) {
+    const bool joins = jobs.front().kind == batch.kind && !alone_.contains(jobs.front().mutex);
+    (joins ? batch.jobs : passed_by).push_back(std::move(jobs.front()));
+    jobs.pop_front();
+  }
+  std::move(passed_by.rbegin(), passed_by.rend(), std::front_inserter(jobs));
+  for (const Job& job : batch.jobs) {
+    if (std::optional<Job> next = next_of(queue, job.mutex)) jobs.push_back(std::move(*next));
   }
   seal(batch);
   return batch;

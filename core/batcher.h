@@ -2,15 +2,18 @@
 
 #include <array>
 #include <deque>
+#include <list>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/contention.h"
 #include "simba/executor.h"
+#include "simba/store.h"
 
 namespace simba::core {
 
@@ -29,6 +32,9 @@ struct Job {
   LocalTime due{};
   std::shared_ptr<Enrolled> who;  // null: a retired wire id is given back
   std::uint64_t number = 0;
+
+  // Points into it.
+  Claim claim() const { return {mutex, wire_id, token, floor, ttl, transition}; }
 };
 
 struct Batch {
@@ -56,6 +62,8 @@ class Batcher {
   static constexpr milliseconds kPatience{10};
 
   void add(Job job);
+  // Takes out the takes that wait behind another job of their mutex, but for this wire id's.
+  std::vector<Job> withdraw(const std::string& mutex, const std::string& but);
   // The next batch to send now; call until there is none.
   std::optional<Batch> next(LocalTime now);
   // A job that alone must wait no more, or LocalTime::max().
@@ -72,11 +80,15 @@ class Batcher {
 
  private:
   struct Queue {
-    std::deque<Job> jobs;
+    std::deque<Job> jobs;  // each mutex once
+    // The mutexes in `jobs`, and who waits for its turn there: thousands who ask for one mutex cost
+    // nothing at each batch.
+    std::unordered_map<std::string, std::list<Job>> behind;
     std::vector<std::pair<std::uint64_t, LocalTime>> under_way;  // number, when it is overdue
     std::size_t limit = kLargest;
   };
   Batch gather(Queue& queue, Lane lane);
+  static std::optional<Job> next_of(Queue& queue, const std::string& mutex);
   Batch sent(Batch batch);
   void back(const Batch& batch);
   static bool may_go(const Queue& queue, LocalTime now);

@@ -73,6 +73,47 @@ TEST_F(BatcherTest, ABatchHoldsEachMutexOnce) {
   EXPECT_EQ(second.jobs.front().wire_id, "me~2");
 }
 
+TEST_F(BatcherTest, WhoWaitsBehindAnotherOfItsMutexCanBeWithdrawn) {
+  for (int i = 0; i < 4; ++i) add(CallKind::kTake, "a");
+  add(CallKind::kTake, "b");
+  const std::vector<Job> out = batcher.withdraw("a", "me~3");
+  ASSERT_EQ(out.size(), 2);
+  EXPECT_EQ(out[0].wire_id, "me~2");
+  EXPECT_EQ(out[1].wire_id, "me~4");
+  EXPECT_TRUE(batcher.withdraw("b", "").empty());
+  EXPECT_TRUE(batcher.withdraw("c", "").empty());
+  const Batch first = must();
+  EXPECT_EQ(names(first), (Names{"a", "b"}));
+  batcher.succeeded(first);
+  const Batch second = must();
+  ASSERT_EQ(names(second), Names{"a"});
+  EXPECT_EQ(second.jobs.front().wire_id, "me~3");
+  batcher.succeeded(second);
+  expect_none();
+}
+
+TEST_F(BatcherTest, AQuestionIsNotWithdrawn) {
+  add(CallKind::kTake, "a");
+  add(CallKind::kObserve, "a");
+  EXPECT_TRUE(batcher.withdraw("a", "").empty());
+  const Batch take = must();
+  EXPECT_EQ(take.kind, CallKind::kTake);
+  batcher.succeeded(take);
+  EXPECT_EQ(must().kind, CallKind::kObserve);
+}
+
+TEST_F(BatcherTest, WhoIsPassedByKeepsItsPlaceBeforeThoseWhoCameLater) {
+  add(CallKind::kTake, "a");
+  add(CallKind::kObserve, "b");
+  add(CallKind::kTake, "c");
+  add(CallKind::kObserve, "d");
+  const Batch takes = must();
+  EXPECT_EQ(names(takes), (Names{"a", "c"}));
+  add(CallKind::kTake, "e");
+  batcher.succeeded(takes);
+  EXPECT_EQ(names(must()), (Names{"b", "d"}));
+}
+
 TEST_F(BatcherTest, TheDeadlineIsThatOfTheEarliestMember) {
   add(CallKind::kRenew, "a", 900ms);
   add(CallKind::kRenew, "b", 300ms);

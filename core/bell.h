@@ -15,8 +15,10 @@ class Bell {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // Who has looked is waiting by the time the lock can be had; told after it is free again, it does
+  // not run into it.
   void ring() {
-    const std::lock_guard lock(guard_);
+    { const std::lock_guard lock(guard_); }
     rung_.notify_all();
   }
 

@@ -12,11 +12,16 @@ namespace {
 
 constexpr std::chrono::seconds kFarewellPatience{1};
 
+std::shared_ptr<Store> checked(std::shared_ptr<Store> store) {
+  if (!store) throw Error(Errc::kMisuse, "a client needs a store, and was given a null pointer");
+  return store;
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<Store> store, ClientOptions its_options)
     : options(std::move(its_options)),
-      engine_(std::make_shared<Engine>(std::move(store),
+      engine_(std::make_shared<Engine>(checked(std::move(store)),
                                        options.executor ? options.executor : make_thread_executor(),
                                        options.on_event)) {
   static_cast<void>(Timing::of(options.contend));

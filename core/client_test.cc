@@ -85,6 +85,15 @@ TEST_F(ClientTest, NamesAreCheckedBeforeTheStoreIsAsked) {
   EXPECT_EQ(store->calls(), 0u);
 }
 
+TEST_F(ClientTest, ANullStoreDiesInTheConstructor) {
+  try {
+    const Client client(nullptr);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisuse);
+  }
+}
+
 TEST_F(ClientTest, BadDefaultsDieInTheConstructor) {
   ClientOptions options;
   options.contend.ttl = 0ms;

@@ -219,10 +219,12 @@ Status MutexRetrievalService::status() const { return state_->status(); }
 const std::shared_ptr<MutexRetriever>& MutexRetrievalService::retriever() const {
   return state_->notifier->retriever;
 }
-const std::string& MutexRetrievalService::mutex() const { return state_->who->spec.mutex; }
-const ContendOptions& MutexRetrievalService::options() const { return state_->who->spec.options; }
+const std::string& MutexRetrievalService::mutex() const { return state_->who->mutex(); }
+const ContendOptions& MutexRetrievalService::options() const {
+  return state_->who->machine.options();
+}
 MutexState MutexRetrievalService::mutex_state() const {
-  return state_->engine().snapshot(*state_->who).state;
+  return state_->engine().state(*state_->who);
 }
 
 MutexContendService::MutexContendService(const Client& client,

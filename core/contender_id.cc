@@ -86,10 +86,11 @@ bool is_uuid_label(std::string_view label) {
 
 std::string make_wire_id(std::string_view label, std::uint64_t random, std::uint64_t more_random) {
   if (is_uuid_label(label)) return make_uuid(random, more_random);
+  std::array<char, 1 + kRandomLength> end{'~'};
+  for (std::size_t i = kRandomLength; i > 0; --i, random >>= 5) end[i] = kDigits[random & 0x1f];
   std::string id;
-  id.reserve(label.size() + 1 + kRandomLength);
-  id.append(label).push_back('~');
-  for (int shift = 60; shift >= 0; shift -= 5) id += kDigits[(random >> shift) & 0x1f];
+  id.reserve(label.size() + end.size());
+  id.append(label).append(end.data(), end.size());
   return id;
 }
 

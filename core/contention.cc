@@ -27,13 +27,9 @@ milliseconds left(StoreTime until, StoreTime now) {
 
 }  // namespace
 
-Contention::Contention(std::string label, const ContendOptions& options, bool queues,
+Contention::Contention(std::string label, std::shared_ptr<const Rules> rules, bool queues,
                        Executor& executor)
-    : label_(std::move(label)),
-      options_(options),
-      timing_(Timing::of(options)),
-      queues_(queues),
-      executor_(executor) {}
+    : label_(std::move(label)), rules_(std::move(rules)), queues_(queues), executor_(executor) {}
 
 // --- events
 // ---------------------------------------------------------------------------------------
@@ -43,7 +39,7 @@ Effects Contention::start(Goal goal, LocalTime now, LocalTime give_up_at) {
   give_up_at_ = give_up_at;
   stop_ = left_work_ = has_answer_ = false;
   grace_end_ = kNever;
-  owner_ = MutexOwner::none();
+  owner_.reset();
   owner_seen_at_ = StoreTime{};
   if (call_) call_->stale = true;
   begin_attempt(now + options_.initial_delay);
@@ -269,6 +265,7 @@ void Contention::issue(Effects& effects, LocalTime now) {
 void Contention::begin_attempt(LocalTime due) {
   phase_ = Phase::kTrying;
   term_.reset();
+  ++attempt_;
   wire_id_.clear();
   if (goal_ != Goal::kObserve) {
     const std::uint64_t random = executor_.random();
@@ -320,7 +317,7 @@ bool Contention::is_granted(const Observation& seen) const {
 }
 
 void Contention::hold(Effects& effects, const Observation& seen, LocalTime sent, LocalTime now) {
-  term_ = TermTimes{wire_id_, seen.owner.token, now, sent, {}, {}};
+  term_ = TermTimes{seen.owner.token, now, sent, {}, {}};
   extend(seen, sent);
   if (now >= term_->ttl_end) {  // too late to be of use: given back, never adopted
     effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
@@ -361,7 +358,7 @@ void Contention::answered_renewal(Effects& effects, const Observation& seen, Loc
                                   LocalTime now) {
   if (is_granted(seen) && seen.owner.token == term_->token) {
     extend(seen, sent);
-    if (phase_ == Phase::kHolding) owner_ = seen.owner;
+    if (tells_ && phase_ == Phase::kHolding) *owner_ = seen.owner;
     expire(effects, now);
     return;
   }
@@ -403,14 +400,12 @@ void Contention::lose(Effects& effects, Loss loss, const MutexOwner& after) {
   leaves_trace_ = true;
   if (loss.reason != LossReason::kAbandoned) term_.reset();
   effects.ended = std::move(loss);
-  MutexOwner next = after;
-  if (next.is_owner(wire_id_)) next = MutexOwner::none();
   if (told) return;
-  note_owner(effects, next, wire_id_);
+  note_owner(effects, after.is_owner(wire_id_) ? MutexOwner::none() : after, wire_id_);
 }
 
 void Contention::after_term(Effects& effects, LocalTime now) {
-  effects.former = wire_id_;
+  effects.former = std::move(wire_id_);
   if (stop_ || goal_ == Goal::kOnce) {
     phase_ = Phase::kIdle;
     due_ = kNever;
@@ -463,11 +458,12 @@ milliseconds Contention::poll() const {
 }
 
 void Contention::note_owner(Effects& effects, const MutexOwner& owner, const std::string& self) {
-  MutexOwner before = std::exchange(owner_, owner);
-  if (before.id == owner_.id) return;
+  if (!tells_) return;
   MutexState change;
-  change.before = std::move(before);
-  change.after = owner_;
+  change.before = this->owner();
+  change.after = owner;
+  owner_ = std::make_unique<MutexOwner>(owner);
+  if (!change.is_changed()) return;
   change.self = self;
   if (effects.ended) change.loss = *effects.ended;
   effects.change = std::move(change);

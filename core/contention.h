@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,12 +61,20 @@ struct Effects {
 };
 
 struct TermTimes {
-  std::string wire_id;
   Token token = 0;
   LocalTime began{};
   LocalTime sent{};  // s: before the last answered claim was sent
   LocalTime ttl_end{};
   LocalTime revoke_at{};
+};
+
+// What a contender goes by. Contenders with the same options share it.
+struct Rules {
+  // Throws Error (kMisconfigured) for options that cannot work.
+  explicit Rules(const ContendOptions& chosen) : options(chosen), timing(Timing::of(chosen)) {}
+
+  const ContendOptions options;
+  const Timing timing;
 };
 
 // Threads: none of its own; calls must be serialized.
@@ -81,8 +90,9 @@ class Contention {
     kStopping
   };
 
-  // `options` must have passed Timing::of. `queues`: the store keeps a queue of waiters.
-  Contention(std::string label, const ContendOptions& options, bool queues, Executor& executor);
+  // `queues`: the store keeps a queue of waiters.
+  Contention(std::string label, std::shared_ptr<const Rules> rules, bool queues,
+             Executor& executor);
 
   // An attempt is given up at `give_up_at`.
   Effects start(Goal goal, LocalTime now, LocalTime give_up_at = LocalTime::max());
@@ -105,6 +115,8 @@ class Contention {
   Effects failed(std::uint64_t number, Errc code, LocalTime now);
   // What somebody else in this process was answered about the same mutex.
   Effects overheard(const Observation& seen, LocalTime now);
+  // Nobody wants to be told of changes: none are made.
+  void tell_nobody() { tells_ = false; }
   // Whether hints can be expected: decides how often to ask without one.
   void set_pushed(bool pushed) { pushed_ = pushed; }
 
@@ -123,9 +135,12 @@ class Contention {
     return call_ && call_->number == number && !call_->stale;
   }
   const std::string& wire_id() const { return wire_id_; }
+  std::uint64_t attempt() const { return attempt_; }  // its number: one for each wire id
   const std::string& label() const { return label_; }
-  const std::optional<TermTimes>& term() const { return term_; }
-  const MutexOwner& owner() const { return owner_; }
+  const std::optional<TermTimes>& term() const { return term_; }  // of wire_id()
+  // The last known, where somebody is told.
+  const MutexOwner& owner() const { return owner_ ? *owner_ : MutexOwner::none(); }
+  const ContendOptions& options() const { return options_; }
   const Timing& timing() const { return timing_; }
 
  private:
@@ -162,8 +177,9 @@ class Contention {
   LossReason why_expired(LocalTime now) const;
 
   const std::string label_;
-  const ContendOptions options_;
-  const Timing timing_;
+  const std::shared_ptr<const Rules> rules_;
+  const ContendOptions& options_ = rules_->options;
+  const Timing& timing_ = rules_->timing;
   const bool queues_;
   Executor& executor_;  // for its randomness alone
 
@@ -172,10 +188,12 @@ class Contention {
   bool stop_ = false;
   bool left_work_ = false;
   bool pushed_ = false;
+  bool tells_ = true;
   bool has_answer_ = false;
 
   // The attempt: from its first claim until it is given up or its term has ended.
   std::string wire_id_;
+  std::uint64_t attempt_ = 0;
   bool has_asked_ = false;     // until then hints do not hurry it
   bool leaves_trace_ = false;  // the store may know the wire id although nobody told us so
   bool woken_ = false;         // while a call was under way
@@ -189,7 +207,7 @@ class Contention {
 
   std::optional<TermTimes> term_;
   LocalTime grace_end_ = LocalTime::max();
-  MutexOwner owner_ = MutexOwner::none();  // last known
+  std::unique_ptr<MutexOwner> owner_;  // null: nobody, or nobody is told
   StoreTime owner_seen_at_{};
 };
 

@@ -30,7 +30,8 @@ class ContentionTest : public ::testing::Test {
   ContentionTest() { configure(calm()); }
   void configure(const ContendOptions& options, Queue queue = Queue::kNo,
                  std::string label = "me") {
-    machine.emplace(std::move(label), options, queue == Queue::kYes, executor);
+    machine.emplace(std::move(label), std::make_shared<Rules>(options), queue == Queue::kYes,
+                    executor);
   }
 
   // Every event goes through here, so that its ask is not overlooked.
@@ -416,7 +417,7 @@ TEST_F(ContentionTest, AnAmbiguousTakeIsRepeatedUnderTheSameIdAndGrantedOnce) {
   const Effects effects = answer(mine());
   EXPECT_TRUE(effects.began);
   EXPECT_TRUE(effects.retired.empty());
-  EXPECT_EQ(machine->term()->wire_id, id);
+  EXPECT_EQ(machine->wire_id(), id);
 }
 
 TEST_F(ContentionTest, ThePausesAfterErrorsGrowUpToTheLongestBackoff) {

@@ -1,9 +1,6 @@
 #pragma once
 
-#include <array>
 #include <condition_variable>
-#include <functional>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,11 +9,9 @@
 #include <vector>
 
 #include "core/batcher.h"
-#include "core/contention.h"
 #include "core/deadlines.h"
+#include "core/enrolled.h"
 #include "core/retired.h"
-#include "core/strand.h"
-#include "core/term_record.h"
 #include "simba/client.h"
 #include "simba/event.h"
 #include "simba/executor.h"
@@ -24,64 +19,8 @@
 
 namespace simba::core {
 
-class Engine;
 class Flight;
-
-struct Spec {
-  std::string mutex;
-  std::string label;
-  ContendOptions options;
-  Goal goal = Goal::kKeep;
-  // Told of every change, one at a time, in order, on the strand. Without it nothing is told, and
-  // the end of the work is said by Engine::finish.
-  std::function<void(const MutexState&)> notify;
-  HandleExecutor handle_executor;  // where `notify` runs; empty: threads of ours
-  // Something about this contender changed. Code of ours, quick, outside every lock.
-  std::function<void()> poke;
-};
-
-// Who asked, and under which number.
-using Riders = std::vector<std::pair<std::shared_ptr<Enrolled>, std::uint64_t>>;
-
-// All that is known of one mutex in this process.
-struct Group {
-  explicit Group(std::string name) : mutex(std::move(name)) {}
-  const std::string mutex;
-  std::list<Enrolled*> members;  // active ones
-  std::list<Enrolled*> waiters;  // who waits, longest first
-  std::shared_ptr<Watch> watch;
-  std::size_t watching = 0;                   // members that want hints
-  Token highest = 0;                          // token seen
-  LocalTime polled_until = LocalTime::min();  // a question about it is under way
-  // Wire ids out of use. A claim that was doubled on the way may bring one of them back to life.
-  std::array<std::string, 8> former;
-  std::size_t next_former = 0;
-  Riders riders;  // share its answer
-};
-
-// One contender or observer, as the engine knows it. Everything in it is guarded by the engine.
-class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
- public:
-  Enrolled(Spec spec, std::shared_ptr<Group> group, const StoreTraits& traits, Executor& executor);
-
-  const Spec spec;
-  const std::shared_ptr<Group> group;
-  Contention machine;
-  Strand strand;
-  std::shared_ptr<TermRecord> term;  // the running or the last one
-  std::optional<Error> trouble;      // of the last failed call; cleared by an answer
-  MutexState state = MutexState::none();
-
- private:
-  friend class Engine;
-  std::shared_ptr<Enrolled> self_;  // while active
-  std::list<Enrolled*>::iterator member_at_, waiter_at_;
-  bool is_waiter_ = false;
-  bool wants_hints_ = false;
-  LocalTime shown_ttl_end_{}, shown_revoke_at_{};  // what `term` says
-  std::shared_ptr<Watch> own_watch_;               // a store that queues: under its own wire id
-  std::string own_watch_id_;
-};
+struct Outcome;
 
 // The shell: it performs what the machines decide. One lock guards all of it; store calls,
 // callbacks and watches happen outside.
@@ -115,6 +54,28 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The caller's own thread makes the first call, if nobody here waits for the mutex already.
   Inline start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline,
                       IfRefused then = IfRefused::kWaits);
+  // While this lives, its thread waits for the contender and makes the contender's claims itself:
+  // one wake-up less for each. What is left at the end nobody wants any more: it is not sent.
+  //
+  // Threads: that one.
+  class OwnCalls {
+   public:
+    OwnCalls(Engine& engine, std::shared_ptr<Enrolled> who);
+    ~OwnCalls();
+    OwnCalls(const OwnCalls&) = delete;
+    OwnCalls& operator=(const OwnCalls&) = delete;
+
+    bool is_due() const;
+    // False when none is due.
+    bool make(LocalTime deadline);
+
+   private:
+    std::shared_ptr<Flight> take();
+
+    Engine& engine_;
+    const std::shared_ptr<Enrolled> who_;
+  };
+
   void stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience = {});
   void give_up(const std::shared_ptr<Enrolled>& who);
   // Ends a term nobody is told of: the work is done, the store is told.
@@ -130,12 +91,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool is_telling;  // a callback runs or is about to
     std::shared_ptr<TermRecord> term;
     std::optional<Error> trouble;
-    MutexState state;
   };
   Snapshot snapshot(const Enrolled& who) const;
   // The two questions that are asked often.
   Contention::Phase phase(const Enrolled& who) const;
   std::shared_ptr<TermRecord> term(const Enrolled& who) const;
+  MutexState state(const Enrolled& who) const;  // as it was told last
 
   Store& store() { return *store_; }
   Executor& executor() { return *executor_; }
@@ -152,12 +113,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void on_hint(const std::weak_ptr<Group>& weak);
   void on_own_hint(const std::weak_ptr<Enrolled>& weak);
   void completed(Flight& flight);
+  Inline completed(const Job& job, const Outcome& outcome, LocalTime sent);
   void run_strand(const std::shared_ptr<Enrolled>& who);
   void want_hints(const std::shared_ptr<Enrolled>& who);
 
   // All of these need the lock, and leave what has to happen outside it in the outbox.
-  std::optional<Ask> apply(Enrolled& who, Effects effects, Outbox& out);
-  void apply_and_submit(Enrolled& who, Effects effects, Outbox& out);
+  std::optional<Ask> apply(Enrolled& who, Effects&& effects, Outbox& out);
+  void apply_and_submit(Enrolled& who, Effects&& effects, Outbox& out);
   void publish_term(Enrolled& who, const Effects& effects, Outbox& out);
   void tell(Enrolled& who, MutexState change, Outbox& out);
   void activate(Enrolled& who);
@@ -166,6 +128,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void refresh_own_watch(Enrolled& who, Outbox& out);
   void submit(Enrolled& who, Ask ask, Outbox& out);
   void deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out);
+  void deliver_alike(const Job& job, const Observation& seen, LocalTime sent, Outbox& out);
   void deliver_to_riders(const Job& job, const Error* error, const Observation* seen,
                          LocalTime sent, Outbox& out);
   void deliver_answer(Enrolled& who, const Job& job, std::uint64_t number, const Observation& seen,
@@ -174,19 +137,23 @@ class Engine : public std::enable_shared_from_this<Engine> {
                        Outbox& out);
   static const Enrolled* whose_turn(const Group& group, const Riders& asked);
   void note(const Observation& seen, Group& group, Outbox& out);
+  void note_call(const Outcome& outcome, std::size_t claims, LocalTime sent, Outbox& out);
   void overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out);
   void wake_first(Group& group, Outbox& out);
   void give_back(const Farewell& farewell, Outbox& out);
   void launch(Outbox& out);
+  static void hand_out(std::shared_ptr<Flight> flight, Outbox& out);
   static void drop_unwanted(Batch& batch);
   void forget_unused_groups();
+  std::shared_ptr<const Rules> rules_of(const ContendOptions& options);
   static Inline become(const Enrolled& who, LocalTime now);
   void set_alarm(Outbox& out);
   void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
              const Error* error = nullptr);
   // Without the lock.
   void flush(Outbox& out);
-  Inline fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor, LocalTime deadline);
+  Inline fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor, LocalTime sent,
+                    LocalTime deadline);
 
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<Executor> executor_;
@@ -201,6 +168,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   LocalTime alarm_ = LocalTime::max();
   std::size_t active_ = 0;
   std::size_t sweep_groups_at_ = 64;
+  std::shared_ptr<const Rules> rules_;  // of the last who was enrolled
   std::condition_variable settled_;
 };
 

@@ -777,6 +777,79 @@ TEST_F(EngineTest, WhatANeighbourSeesOfMyAmbiguousTakeDoesNotMakeMeOwner) {
   EXPECT_FALSE(is_owner(second) || is_owner(third));
 }
 
+TEST_F(EngineTest, OneRefusalServesAllWhoWereNotSentYet) {
+  take_as("other~1", "report");
+  executor->hold_calls();
+  for (int i = 0; i < 100; ++i) contend_as("waiter", "report");
+  executor->let_calls_go();
+  executor->run();
+  EXPECT_EQ(store->calls(), 2U);  // the one under way, and the next in line
+  for (const Contender& waiter : contenders) {
+    ASSERT_EQ(waiter.told, Words{"saw other~1"});
+    EXPECT_TRUE(engine->snapshot(*waiter.who).has_answer);
+  }
+  release_as("other~1", "report");
+  executor->run();
+  EXPECT_EQ(owner_of("report"), "waiter");
+}
+
+// Else an attempt could be told that it owns by the answer to another one's question.
+TEST_F(EngineTest, WhomTheAnswerNamesHasToHearItItself) {
+  executor->hold_calls();
+  Contender& first = contend_as("first", "report");
+  const auto lost = only_call();
+  lost->lose();
+  lost->complete();
+  take_as(first.who->machine.wire_id(), "report");  // it arrived
+  for (int i = 0; i < 5; ++i) contend_as("other", "report");
+  executor->advance(12ms);  // four calls at once, and one that waits for its turn
+  const auto calls = executor->pending_calls();
+  ASSERT_EQ(calls.size(), 4U);
+  executor->advance(80ms);  // the first asks again, in line behind the fifth
+  calls.front()->perform();
+  calls.front()->complete();
+  EXPECT_FALSE(is_owner(first));
+  executor->let_calls_go();
+  executor->advance(2s);
+  EXPECT_TRUE(is_owner(first));
+  EXPECT_EQ(first.told, Words{"acquired"});
+}
+
+TEST_F(EngineTest, AThreadThatWaitsMakesItsOwnClaims) {
+  take_as("other~1", "report");
+  Contender& lock = enroll_lock("report");
+  Engine::OwnCalls calls(*engine, lock.who);
+  EXPECT_EQ(engine->start_inline(lock.who, LocalTime::max()), Engine::Inline::kOpen);
+  EXPECT_TRUE(calls.make(LocalTime::max()));  // what changed before hints came is asked for again
+  executor->hold_calls();
+  const int pokes = lock.pokes;
+  EXPECT_FALSE(calls.is_due());
+  EXPECT_FALSE(calls.make(LocalTime::max()));
+  release_as("other~1", "report");
+  executor->run();
+  EXPECT_TRUE(executor->pending_calls().empty());
+  EXPECT_TRUE(calls.is_due());
+  EXPECT_GT(lock.pokes, pokes) << "the thread sleeps on";
+  EXPECT_TRUE(calls.make(LocalTime::max()));
+  EXPECT_TRUE(is_owner(lock));
+  EXPECT_FALSE(calls.is_due());
+}
+
+TEST_F(EngineTest, AClaimThatItsThreadNoLongerWantsIsNotSent) {
+  take_as("other~1", "report");
+  Contender& lock = enroll_lock("report");
+  {
+    const Engine::OwnCalls calls(*engine, lock.who);
+    engine->start_inline(lock.who, LocalTime::max());
+    EXPECT_TRUE(calls.is_due());
+    release_as("other~1", "report");
+    engine->give_up(lock.who);
+  }
+  EXPECT_EQ(owner_of("report"), "");
+  Contender& next = contend_as("next", "report");  // nor does it hold up the lane
+  EXPECT_TRUE(is_owner(next));
+}
+
 TEST_F(EngineTest, ATakeThatArrivesAfterItsReleaseIsReleasedAgain) {
   executor->hold_calls();
   Contender& lock = enroll_lock("report");

@@ -1,57 +1,69 @@
 #include "core/flight.h"
 
 #include <exception>
+#include <string>
 #include <utility>
 
 namespace simba::core {
+namespace {
 
-Flight::Flight(std::shared_ptr<Engine> engine, Batch its_batch, Path its_path)
-    : batch(std::move(its_batch)), path(its_path), engine_(std::move(engine)) {
+template <class Ask>
+Outcome outcome_of(std::size_t questions, const Ask& ask) noexcept {
+  Outcome outcome;
+  try {
+    outcome.answers = ask();
+    const std::size_t answers = outcome.answers.size();
+    if (answers != questions) {
+      outcome.error.emplace(Errc::kCorrupt, "the store gave " + std::to_string(answers) +
+                                                " answers to " + std::to_string(questions) +
+                                                " questions");
+    }
+  } catch (const Error& trouble) {
+    outcome.error = trouble;
+  } catch (const std::exception& trouble) {
+    outcome.error.emplace(Errc::kCorrupt, trouble.what());
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Outcome Outcome::of(Store& store, CallKind kind, std::span<const Claim> claims,
+                    LocalTime deadline) noexcept {
+  return outcome_of(claims.size(), [&] {
+    return kind == CallKind::kRelease ? store.release(claims, deadline)
+                                      : store.contend(claims, deadline);
+  });
+}
+
+Outcome Outcome::of_question(Store& store, std::span<const std::string_view> mutexes,
+                             LocalTime deadline) noexcept {
+  return outcome_of(mutexes.size(), [&] { return store.observe(mutexes, deadline); });
+}
+
+Flight::Flight(std::shared_ptr<Engine> engine, Batch its_batch)
+    : batch(std::move(its_batch)), engine_(std::move(engine)) {
   for (const Job& job : batch.jobs) {
     if (batch.kind == CallKind::kObserve) {
       names_.emplace_back(job.mutex);
-      continue;
+    } else {
+      claims_.push_back(job.claim());
     }
-    claims_.push_back({job.mutex, job.wire_id, job.token, job.floor, job.ttl, job.transition});
   }
 }
 
 void Flight::send() { sent = engine_->executor().now(); }
 
 void Flight::perform() {
-  answers.clear();
-  error.reset();
-  try {
-    answers = ask_store();
-    if (answers.size() != batch.jobs.size()) {
-      error.emplace(Errc::kCorrupt, "the store gave " + std::to_string(answers.size()) +
-                                        " answers to " + std::to_string(batch.jobs.size()) +
-                                        " questions");
-    }
-  } catch (const Error& trouble) {
-    error = trouble;
-  } catch (const std::exception& trouble) {
-    error.emplace(Errc::kCorrupt, trouble.what());
-  }
-}
-
-Answers Flight::ask_store() const {
   Store& store = engine_->store();
-  switch (batch.kind) {
-    case CallKind::kObserve:
-      return store.observe(names_, batch.deadline);
-    case CallKind::kRelease:
-      return store.release(claims_, batch.deadline);
-    case CallKind::kTake:
-    case CallKind::kRenew:
-      break;
-  }
-  return store.contend(claims_, batch.deadline);
+  outcome = batch.kind == CallKind::kObserve
+                ? Outcome::of_question(store, names_, batch.deadline)
+                : Outcome::of(store, batch.kind, claims_, batch.deadline);
 }
 
 void Flight::lose() {
-  answers.clear();
-  error.emplace(Errc::kTimeout, "no answer within the deadline");
+  outcome.answers.clear();
+  outcome.error.emplace(Errc::kTimeout, "no answer within the deadline");
 }
 
 void Flight::complete() { engine_->completed(*this); }

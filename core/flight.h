@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/batcher.h"
@@ -11,12 +12,21 @@
 
 namespace simba::core {
 
+// What a call to the store came to: an answer for each question, or an error of the whole.
+struct Outcome {
+  Answers answers;
+  std::optional<Error> error;
+
+  static Outcome of(Store& store, CallKind kind, std::span<const Claim> claims,
+                    LocalTime deadline) noexcept;
+  static Outcome of_question(Store& store, std::span<const std::string_view> mutexes,
+                             LocalTime deadline) noexcept;
+};
+
 // A batch on its way to the store and back. It owns what the claims point at.
 class Flight : public StoreCall {
  public:
-  enum class Path : std::uint8_t { kBatcher, kInline };
-
-  Flight(std::shared_ptr<Engine> engine, Batch batch, Path path);
+  Flight(std::shared_ptr<Engine> engine, Batch batch);
 
   LocalTime deadline() const override { return batch.deadline; }
   void send() override;
@@ -25,15 +35,10 @@ class Flight : public StoreCall {
   void complete() override;
 
   Batch batch;
-  const Path path;
   LocalTime sent{};
-  Answers answers;
-  std::optional<Error> error;  // of the whole call
-  Engine::Inline came_to{};    // of kInline, once it is complete
+  Outcome outcome;
 
  private:
-  Answers ask_store() const;
-
   const std::shared_ptr<Engine> engine_;
   std::vector<Claim> claims_;
   std::vector<std::string_view> names_;

@@ -62,7 +62,7 @@ SimbaLocker::State::State(const Client& client, std::string mutex, const Contend
 void SimbaLocker::State::begin_use() {
   Use expected = Use::kFree;
   if (use.compare_exchange_strong(expected, Use::kBusy)) return;
-  throw Error(Errc::kMisuse, "the locker of '" + who->spec.mutex + "' is " +
+  throw Error(Errc::kMisuse, "the locker of '" + who->mutex() + "' is " +
                                  (expected == Use::kHeld ? "locked" : "being locked") +
                                  " already; it is not reentrant and serves one thread at a time");
 }
@@ -85,7 +85,8 @@ bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token&
   const std::stop_callback on_stop(stop, [this] { bell->ring(); });
   const auto gives_up = [&] { return stop.stop_requested(); };
   while (true) {
-    const auto if_refused = until <= Clock::now() ? IfRefused::kGivesUp : IfRefused::kWaits;
+    const bool once = until != kForever && until <= Clock::now();
+    const auto if_refused = once ? IfRefused::kGivesUp : IfRefused::kWaits;
     const Inline came_to = engine().start_inline(who, call_deadline(until), if_refused);
     if (came_to == Inline::kHeld) return true;
     if (came_to == Inline::kOver && if_refused == IfRefused::kGivesUp) return false;
@@ -104,6 +105,7 @@ LocalTime SimbaLocker::State::call_deadline(Clock::time_point until) const {
 
 // True when the mutex is held and in its ttl: what comes too late to be used is given back.
 bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token& stop) {
+  core::Engine::OwnCalls calls(engine(), who);
   while (true) {
     core::Engine::Snapshot now;
     const auto settled = [&] {
@@ -111,7 +113,11 @@ bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token
       return now.phase != Phase::kTrying || (now.trouble && !now.trouble->is_transient()) ||
              stop.stop_requested();
     };
-    const bool in_time = bell->wait(until, settled);
+    const auto has_work = [&] { return now.phase == Phase::kTrying && !stop.stop_requested(); };
+    bool in_time = true;
+    do {
+      in_time = bell->wait(until, [&] { return settled() || calls.is_due(); });
+    } while (in_time && has_work() && calls.make(call_deadline(until)));
     if (now.phase == Phase::kHolding && now.term->is_in_ttl()) return true;
     if (now.phase == Phase::kTrying) {
       engine().give_up(who);
@@ -136,7 +142,7 @@ void SimbaLocker::State::release() noexcept {
       bell->wait(deadline_after(who->machine.timing().call_deadline), [&] { return is_idle(); });
     }
   } catch (const std::exception& error) {
-    session->log(LogLevel::kError, "unlocking '" + who->spec.mutex + "': " + error.what());
+    session->log(LogLevel::kError, "unlocking '" + who->mutex() + "': " + error.what());
   }
   use = Use::kFree;
 }
@@ -197,6 +203,6 @@ bool SimbaLocker::is_owner() const { return term().is_owner(); }
 bool SimbaLocker::is_in_ttl() const { return term().is_in_ttl(); }
 Token SimbaLocker::token() const { return term().token(); }
 std::stop_token SimbaLocker::lost() const { return term().lost(); }
-const std::string& SimbaLocker::mutex() const { return state_->who->spec.mutex; }
+const std::string& SimbaLocker::mutex() const { return state_->who->mutex(); }
 
 }  // namespace simba::inline v0

@@ -37,6 +37,7 @@ nanoseconds TermRecord::time_left() const {
 }
 
 Loss TermRecord::loss() const {
+  if (is_forked()) return {};
   const std::lock_guard lock(guard_);
   return loss_;
 }
@@ -47,9 +48,34 @@ void TermRecord::extend(LocalTime ttl_end, LocalTime revoke_at) {
   revoke_at_ = revoke_at;
 }
 
-void TermRecord::set_loss(Loss loss) {
+bool TermRecord::set_loss(Loss loss) {
   const std::lock_guard lock(guard_);
   loss_ = std::move(loss);
+  is_lost_ = true;
+  return lost_.stop_possible();
+}
+
+std::stop_token TermRecord::lost() const {
+  if (is_forked()) {
+    std::stop_source owns_nothing;
+    owns_nothing.request_stop();
+    return owns_nothing.get_token();
+  }
+  const std::lock_guard lock(guard_);
+  if (!lost_.stop_possible()) {
+    lost_ = std::stop_source();
+    if (is_lost_) lost_.request_stop();  // nobody listens yet
+  }
+  return lost_.get_token();
+}
+
+void TermRecord::request_stop() {
+  std::stop_source lost{std::nostopstate};
+  {
+    const std::lock_guard lock(guard_);
+    lost = lost_;
+  }
+  lost.request_stop();
 }
 
 }  // namespace simba::core

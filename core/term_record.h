@@ -28,13 +28,14 @@ class TermRecord {
   bool is_owner() const;
   nanoseconds time_left() const;
   Loss loss() const;
-  std::stop_token lost() const { return lost_.get_token(); }
+  std::stop_token lost() const;
 
   // With LocalTime::min() for both it is over: from here on nobody hears "yes".
   void extend(LocalTime ttl_end, LocalTime revoke_at);
-  void set_loss(Loss loss);
+  // True when somebody holds lost(): request_stop() is to be called.
+  bool set_loss(Loss loss);
   // Runs the user's stop callbacks: on a thread that may wait for them.
-  void request_stop() { lost_.request_stop(); }
+  void request_stop();
 
   const std::string mutex;
   const std::string wire_id;
@@ -45,11 +46,13 @@ class TermRecord {
 
   const std::shared_ptr<const Executor> executor_;
   const std::uint64_t process_;
-  std::stop_source lost_;
   mutable std::mutex guard_;
+  // Guarded by guard_. Made when somebody asks for it: most locks are held without.
+  mutable std::stop_source lost_{std::nostopstate};
   LocalTime ttl_end_{};    // guarded by guard_
   LocalTime revoke_at_{};  // guarded by guard_
   Loss loss_;              // guarded by guard_
+  bool is_lost_ = false;   // guarded by guard_
 };
 
 }  // namespace simba::core

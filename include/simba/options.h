@@ -12,6 +12,8 @@ namespace simba::inline v0 {
 struct Jitter {
   milliseconds from{-200};
   milliseconds to{1000};
+
+  friend bool operator==(const Jitter&, const Jitter&) = default;
 };
 
 // How one contender holds a mutex and waits for it. Validated as a whole where a contender is made:
@@ -35,6 +37,8 @@ struct SIMBA_EXPORT ContendOptions {
   std::optional<milliseconds> safety_poll;
   // A term ends after this, however healthy. 0: never.
   milliseconds max_hold{0};
+
+  friend bool operator==(const ContendOptions&, const ContendOptions&) = default;
 };
 
 // What follows from the options: the local deadlines of a term, counted from `s`, the moment before

@@ -1,0 +1,195 @@
+// What the store said, and who is to hear it: under the lock, with the rest left in the outbox.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/flight.h"
+#include "core/outbox.h"
+
+namespace simba::core {
+namespace {
+
+using Phase = Contention::Phase;
+
+}  // namespace
+
+void Engine::completed(Flight& flight) {
+  Outbox out;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    const auto& [answers, error] = flight.outcome;
+    std::vector<Job>& jobs = flight.batch.jobs;
+    note_call(flight.outcome, jobs.size(), flight.sent, out);
+    if (!error) {
+      batcher_.succeeded(flight.batch);
+      for (std::size_t i = 0; i < jobs.size(); ++i) deliver(jobs[i], answers[i], flight.sent, out);
+    } else if (jobs.size() > 1 && !error->is_transient()) {
+      batcher_.split(flight.batch);
+    } else {
+      batcher_.failed(flight.batch);
+      for (const Job& job : jobs) deliver(job, *error, flight.sent, out);
+    }
+    launch(out);
+  }
+  flush(out);
+}
+
+Engine::Inline Engine::completed(const Job& job, const Outcome& outcome, LocalTime sent) {
+  Outbox out;
+  out.caller = job.who.get();
+  Inline came_to{};
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    note_call(outcome, 1, sent, out);
+    if (outcome.error) {
+      deliver(job, *outcome.error, sent, out);
+    } else {
+      deliver(job, outcome.answers.front(), sent, out);
+    }
+    came_to = become(*job.who, out.now);
+    launch(out);
+  }
+  flush(out);
+  return came_to;
+}
+
+void Engine::note_call(const Outcome& outcome, std::size_t claims, LocalTime sent, Outbox& out) {
+  if (!on_event_) return;
+  Event called;
+  called.kind = Event::Kind::kCalled;
+  called.duration = out.now - sent;
+  called.claims = claims;
+  out.events.push_back({called, {}, {}, outcome.error});
+}
+
+void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
+  static const Error blocked(Errc::kTimeout, "somebody else holds a lock on its row");
+  const Error* error = std::get_if<Error>(&answer);
+  if (std::holds_alternative<Blocked>(answer)) {
+    batcher_.blocked(job.mutex);
+    error = &blocked;
+  } else {
+    batcher_.unblocked(job.mutex);
+  }
+  if (!job.who) {  // a retired id
+    if (error) {
+      retired_.failed(job.wire_id, out.now);
+      settled_.notify_all();
+      return;
+    }
+    retired_.released(job.wire_id);
+    if (const auto it = groups_.find(job.mutex); it != groups_.end()) {
+      if (const auto group = it->second.lock()) wake_first(*group, out);
+    }
+    settled_.notify_all();
+    return;
+  }
+  const Observation* seen = std::get_if<Observation>(&answer);
+  if (job.kind == CallKind::kObserve) {
+    deliver_to_riders(job, error, seen, sent, out);
+  } else if (error) {
+    deliver_failure(*job.who, job, job.number, *error, out);
+  } else {
+    deliver_answer(*job.who, job, job.number, *seen, sent, out);
+  }
+  if (!error && job.kind != CallKind::kRelease) {
+    overhear(*job.who->group, job.who.get(), *seen, out);
+  }
+  if (!error && job.kind == CallKind::kTake) deliver_alike(job, *seen, sent, out);
+}
+
+// Who has not been sent yet would hear the same. Where waiters queue in the store it would also get
+// its place there; and who the answer names has to hear it itself.
+void Engine::deliver_alike(const Job& job, const Observation& seen, LocalTime sent, Outbox& out) {
+  if (seen.is_free() || store_->traits().queues_waiters) return;
+  for (const Job& alike : batcher_.withdraw(job.mutex, seen.owner.id)) {
+    deliver_answer(*alike.who, alike, alike.number, seen, sent, out);
+  }
+}
+
+// One question, asked for all who ride along.
+void Engine::deliver_to_riders(const Job& job, const Error* error, const Observation* seen,
+                               LocalTime sent, Outbox& out) {
+  Group& group = *job.who->group;
+  group.polled_until = LocalTime::min();
+  Riders all{{job.who, job.number}};
+  for (auto& rider : std::exchange(group.riders, {})) all.push_back(std::move(rider));
+  const Enrolled* turn = seen && seen->is_free() ? whose_turn(group, all) : nullptr;
+  for (const auto& [who, number] : all) {
+    if (error) {
+      deliver_failure(*who, job, number, *error, out);
+    } else if (turn && who.get() != turn && who->machine.is_waiting() &&
+               who->machine.awaits(number)) {
+      apply_and_submit(*who, who->machine.passed_over(number, out.now), out);
+    } else {
+      deliver_answer(*who, job, number, *seen, sent, out);
+    }
+  }
+}
+
+// Of those who shared a question: who has waited longest.
+const Enrolled* Engine::whose_turn(const Group& group, const Riders& asked) {
+  std::unordered_set<const Enrolled*> all;
+  for (const auto& [who, number] : asked) all.insert(who.get());
+  const auto first = std::find_if(group.waiters.begin(), group.waiters.end(),
+                                  [&](const Enrolled* waiter) { return all.contains(waiter); });
+  return first == group.waiters.end() ? nullptr : *first;
+}
+
+void Engine::deliver_answer(Enrolled& who, const Job& job, std::uint64_t number,
+                            const Observation& seen, LocalTime sent, Outbox& out) {
+  who.trouble.reset();
+  const Watch* watch = who.own_watch_ ? who.own_watch_.get() : who.group->watch.get();
+  who.machine.set_pushed(watch && watch->is_live());
+  const bool tells = job.kind != CallKind::kRelease;
+  const bool is_mine = who.machine.awaits(number) && seen.owner.is_owner(who.machine.wire_id());
+  if (tells && !is_mine) note(seen, *who.group, out);
+  const bool held = who.machine.phase() == Phase::kHolding;
+  apply_and_submit(who, who.machine.answered(number, seen, sent, out.now), out);
+  if (job.kind == CallKind::kRenew && held && who.machine.phase() == Phase::kHolding) {
+    event(out, Event::Kind::kRenewed, who);
+  }
+  if (!tells) wake_first(*who.group, out);
+}
+
+void Engine::deliver_failure(Enrolled& who, const Job& job, std::uint64_t number,
+                             const Error& error, Outbox& out) {
+  if (who.machine.awaits(number)) who.trouble = error;
+  if (job.kind == CallKind::kRenew) event(out, Event::Kind::kRenewalFailed, who, {}, &error);
+  apply_and_submit(who, who.machine.failed(number, error.errc(), out.now), out);
+  if (&who != out.caller && who.poke && who.self_) out.poked.push_back(who.self_);
+}
+
+void Engine::note(const Observation& seen, Group& group, Outbox& out) {
+  group.highest = std::max(group.highest, seen.owner.token);
+  if (seen.owner.id.empty() || seen.is_free() || retired_.is_named(seen.owner.id, out.now)) return;
+  if (std::find(group.former.begin(), group.former.end(), seen.owner.id) == group.former.end())
+    return;
+  const milliseconds left = seen.owner.transition_at - seen.now;
+  retired_.add({group.mutex, seen.owner.id, out.now + left, milliseconds{1000}, milliseconds{500}},
+               out.now);
+}
+
+// One answer serves all who wait here. That it is free, only the one who asked may act on.
+void Engine::overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out) {
+  if (group.members.size() < 2) return;
+  for (auto it = group.members.begin(); it != group.members.end();) {
+    Enrolled& member = **it++;
+    if (&member == except) continue;
+    if (seen.is_free() && member.goal != Goal::kObserve) continue;
+    apply_and_submit(member, member.machine.overheard(seen, out.now), out);
+  }
+}
+
+void Engine::wake_first(Group& group, Outbox& out) {
+  for (Enrolled* waiter : group.waiters) {
+    if (!waiter->machine.heeds_hints()) continue;
+    apply_and_submit(*waiter, waiter->machine.wake(out.now), out);
+    return;
+  }
+}
+
+}  // namespace simba::core

@@ -1,0 +1,193 @@
+// What follows from a decision of a machine: under the lock, with the rest left in the outbox.
+#include <algorithm>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/flight.h"
+#include "core/outbox.h"
+
+namespace simba::core {
+
+void Engine::apply_and_submit(Enrolled& who, Effects&& effects, Outbox& out) {
+  if (std::optional<Ask> ask = apply(who, std::move(effects), out))
+    submit(who, std::move(*ask), out);
+}
+
+std::optional<Ask> Engine::apply(Enrolled& who, Effects&& effects, Outbox& out) {
+  publish_term(who, effects, out);
+  if (effects.change) tell(who, std::move(*effects.change), out);
+  for (Retired& retired : effects.retired) {
+    const Timing& timing = who.machine.timing();
+    retired_.add({who.mutex(), std::move(retired.wire_id), retired.until, timing.call_deadline,
+                  timing.max_backoff},
+                 out.now);
+  }
+  if (!effects.former.empty()) {
+    Group& group = *who.group;
+    group.former[group.next_former++ % group.former.size()] = std::move(effects.former);
+  }
+  place_in_line(who, effects.began, out);
+  const bool matters = effects.began || effects.ended || effects.over;
+  if (matters && &who != out.caller && who.poke && who.self_) out.poked.push_back(who.self_);
+  if (effects.over) {
+    deactivate(who, out);
+  } else if (who.self_) {
+    deadlines_.set(who, who.machine.next_timer());
+    refresh_own_watch(who, out);
+  }
+  return std::move(effects.ask);
+}
+
+// What the machine believes and what users can read change in one step, before anything is sent.
+void Engine::publish_term(Enrolled& who, const Effects& effects, Outbox& out) {
+  const std::optional<TermTimes>& times = who.machine.term();
+  if (effects.began) {
+    who.term =
+        std::make_shared<TermRecord>(executor_, who.mutex(), who.machine.wire_id(), times->token);
+    who.group->highest = std::max(who.group->highest, times->token);
+    event(out, Event::Kind::kAcquired, who);
+  }
+  if (!who.term) return;
+  const LocalTime ttl_end = times ? times->ttl_end : LocalTime::min();
+  const LocalTime revoke_at = times ? times->revoke_at : LocalTime::min();
+  if (effects.began || ttl_end != who.shown_ttl_end_ || revoke_at != who.shown_revoke_at_) {
+    who.term->extend(who.shown_ttl_end_ = ttl_end, who.shown_revoke_at_ = revoke_at);
+  }
+  if (effects.ended) {
+    if (who.term->set_loss(*effects.ended)) out.revoked.push_back(who.term);
+    const bool wanted = effects.ended->reason == LossReason::kReleased;
+    event(out, wanted ? Event::Kind::kReleased : Event::Kind::kRevoked, who, effects.ended->reason);
+  }
+}
+
+void Engine::tell(Enrolled& who, MutexState change, Outbox& out) {
+  if (!who.audience) return;
+  if (change.is_acquired() || change.is_released()) change.term = Term(who.term);
+  who.audience->state = change;
+  if (who.audience->strand.push(std::move(change))) out.strands.push_back(who.shared_from_this());
+}
+
+void Engine::activate(Enrolled& who) {
+  if (who.self_) return;
+  who.self_ = who.shared_from_this();
+  ++active_;
+  who.member_at_ = who.group->members.join(who);
+}
+
+void Engine::deactivate(Enrolled& who, Outbox& out) {
+  if (!who.self_) return;
+  --active_;
+  settled_.notify_all();
+  deadlines_.remove(who);
+  who.group->members.leave(who.member_at_);
+  if (who.wants_hints_) {
+    who.wants_hints_ = false;
+    if (--who.group->watching == 0 && who.group->watch) {
+      out.dropped.push_back(std::move(who.group->watch));
+    }
+  }
+  if (who.own_watch_) out.dropped.push_back(std::move(who.own_watch_));
+  who.watched_attempt_ = 0;
+  // The last reference may go when the lock is gone.
+  if (&who == out.caller) {
+    who.self_.reset();  // the caller has one
+  } else {
+    out.poked.push_back(std::move(who.self_));
+  }
+}
+
+// Who waits stands in line; who leaves the line without the mutex passes a hint on.
+void Engine::place_in_line(Enrolled& who, bool began, Outbox& out) {
+  const bool waits = who.machine.is_waiting();
+  if (waits == who.is_waiter_) return;
+  Group& group = *who.group;
+  who.is_waiter_ = waits;
+  if (waits) {
+    who.waiter_at_ = group.waiters.join(who);
+    return;
+  }
+  const bool was_first = group.waiters.front() == &who;
+  group.waiters.leave(who.waiter_at_);
+  if (was_first && !began) wake_first(group, out);
+}
+
+void Engine::submit(Enrolled& who, Ask ask, Outbox& out) {
+  Group& group = *who.group;
+  if (ask.kind == CallKind::kObserve) {
+    if (out.now < group.polled_until) {
+      group.riders.emplace_back(who.self_, ask.number);
+      return;
+    }
+    group.polled_until = ask.deadline + Batcher::kOverdue;
+  }
+  const Timing& timing = who.machine.timing();
+  batcher_.add({ask.kind, who.mutex(), std::move(ask.wire_id), ask.token, group.highest, timing.ttl,
+                timing.transition, ask.deadline, out.now, who.self_, ask.number});
+}
+
+void Engine::give_back(const Farewell& farewell, Outbox& out) {
+  batcher_.add({CallKind::kRelease,
+                farewell.mutex,
+                farewell.wire_id,
+                0,
+                0,
+                {},
+                {},
+                out.now + farewell.call_deadline,
+                out.now,
+                nullptr,
+                0});
+}
+
+void Engine::launch(Outbox& out) {
+  for (const Farewell& farewell : retired_.due(out.now)) give_back(farewell, out);
+  while (std::optional<Batch> batch = batcher_.next(out.now)) {
+    drop_unwanted(*batch);
+    if (batch->jobs.empty()) {
+      batcher_.succeeded(*batch);
+      continue;
+    }
+    hand_out(std::make_shared<Flight>(shared_from_this(), std::move(*batch)), out);
+  }
+  set_alarm(out);
+}
+
+void Engine::hand_out(std::shared_ptr<Flight> flight, Outbox& out) {
+  const std::shared_ptr<Enrolled>& first = flight->batch.jobs.front().who;
+  const bool asks_alone = flight->batch.lane == Lane::kAsk && flight->batch.jobs.size() == 1;
+  if (asks_alone && first->makes_calls_ && !first->handed_) {
+    out.poked.push_back(first);
+    first->handed_ = std::move(flight);
+  } else {
+    out.flights.push_back(std::move(flight));
+  }
+}
+
+// Nobody waits for these any more. A poll may have been joined by others, a retired id has nobody.
+void Engine::drop_unwanted(Batch& batch) {
+  if (batch.kind == CallKind::kObserve) return;
+  std::erase_if(batch.jobs,
+                [](const Job& job) { return job.who && !job.who->machine.awaits(job.number); });
+}
+
+// An alarm that comes too early costs one look; it is not worth a system call to take it back.
+void Engine::set_alarm(Outbox& out) {
+  const LocalTime soonest =
+      std::min({deadlines_.soonest(), batcher_.next_timer(), retired_.next_timer()});
+  if (soonest >= alarm_) return;
+  alarm_ = soonest;
+  out.alarm = soonest;
+}
+
+void Engine::event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason,
+                   const Error* error) {
+  if (!on_event_) return;
+  Event event;
+  event.kind = kind;
+  event.token = who.term ? who.term->token : 0;
+  event.reason = reason;
+  out.events.push_back({event, who.mutex(), who.term ? who.term->wire_id : who.machine.wire_id(),
+                        error ? std::optional<Error>(*error) : std::nullopt});
+}
+
+}  // namespace simba::core

@@ -1,0 +1,175 @@
+// Where the engine meets the world: alarms and hints come in, callbacks, calls and watches go out.
+#include <utility>
+
+#include "core/engine.h"
+#include "core/flight.h"
+#include "core/outbox.h"
+
+namespace simba::core {
+namespace {
+
+// False when the user's executor does not take it: then it is ours to run.
+bool run_on(const HandleExecutor& executor, const std::function<void()>& task) noexcept {
+  if (!executor) return false;
+  try {
+    executor(task);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+}  // namespace
+
+void Engine::on_alarm() {
+  Outbox out;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    alarm_ = LocalTime::max();
+    while (Timed* timed = deadlines_.pop_due(out.now)) {
+      auto& who = static_cast<Enrolled&>(*timed);
+      apply_and_submit(who, who.machine.timer(out.now), out);
+    }
+    launch(out);
+  }
+  flush(out);
+}
+
+void Engine::on_hint(const std::weak_ptr<Group>& weak) {
+  const auto group = weak.lock();
+  if (!group) return;
+  Outbox out;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    wake_first(*group, out);
+    for (Enrolled* member : group->members) {
+      if (member->goal == Goal::kObserve) {
+        apply_and_submit(*member, member->machine.wake(out.now), out);
+      }
+    }
+    launch(out);
+  }
+  flush(out);
+}
+
+void Engine::on_own_hint(const std::weak_ptr<Enrolled>& weak) {
+  const auto who = weak.lock();
+  if (!who) return;
+  Outbox out;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    if (who->self_) apply_and_submit(*who, who->machine.wake(out.now), out);
+    launch(out);
+  }
+  flush(out);
+}
+
+void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
+  if (store_->traits().queues_waiters && who->goal != Goal::kObserve) return;
+  Group& group = *who->group;
+  {
+    const std::lock_guard lock(guard_);
+    if (!who->self_ || who->wants_hints_) return;
+    who->wants_hints_ = true;
+    if (++group.watching > 1 && group.watch) {
+      who->machine.set_pushed(group.watch->is_live());
+      return;
+    }
+  }
+  std::weak_ptr<Group> weak = who->group;
+  std::shared_ptr<Watch> watch =
+      store_->watch(group.mutex, {}, [engine = weak_from_this(), weak = std::move(weak)] {
+        if (const auto alive = engine.lock()) alive->on_hint(weak);
+      });
+  const std::lock_guard lock(guard_);
+  if (!group.watch && group.watching > 0) group.watch = std::move(watch);
+  who->machine.set_pushed(group.watch && group.watch->is_live());
+}
+
+void Engine::refresh_own_watch(Enrolled& who, Outbox& out) {
+  if (!store_->traits().queues_waiters || who.goal == Goal::kObserve) return;
+  if (who.watched_attempt_ == who.machine.attempt()) return;
+  who.watched_attempt_ = who.machine.attempt();
+  if (who.own_watch_) out.dropped.push_back(std::move(who.own_watch_));
+  out.unwatched.push_back(who.self_);
+}
+
+// User code runs here: in order, one at a time, outside the lock.
+void Engine::run_strand(const std::shared_ptr<Enrolled>& who) {
+  while (true) {
+    std::optional<Strand::Notice> notice;
+    {
+      const std::lock_guard lock(guard_);
+      notice = who->audience->strand.next();
+    }
+    if (!notice) {
+      if (who->poke) who->poke();  // somebody may wait for the strand to be idle
+      return;
+    }
+    if (!notice->silent) who->audience->notify(notice->state);
+    if (!notice->state.is_released()) continue;
+    Outbox out;
+    {
+      const std::lock_guard lock(guard_);
+      out.now = executor_->now();
+      apply_and_submit(*who, who->machine.work_done(notice->state.self, out.now), out);
+      launch(out);
+    }
+    flush(out);
+  }
+}
+
+void Engine::flush(Outbox& out) {
+  if (out.alarm) executor_->set_alarm(*out.alarm);
+  for (const auto& record : out.revoked) {
+    if (out.on_users_thread) {
+      record->request_stop();
+    } else {
+      executor_->revoke([record] { record->request_stop(); });
+    }
+  }
+  // Before its claim goes out, so that no hint is missed.
+  for (const auto& who : out.unwatched) {
+    std::string id;
+    std::uint64_t attempt = 0;
+    {
+      const std::lock_guard lock(guard_);
+      attempt = who->watched_attempt_;
+      id = who->machine.wire_id();
+    }
+    if (attempt == 0) continue;  // it has left meanwhile
+    std::shared_ptr<Watch> watch = store_->watch(
+        who->mutex(), id, [engine = weak_from_this(), weak = std::weak_ptr<Enrolled>(who)] {
+          if (const auto alive = engine.lock()) alive->on_own_hint(weak);
+        });
+    const std::lock_guard lock(guard_);
+    who->machine.set_pushed(watch != nullptr);
+    if (who->watched_attempt_ == attempt) who->own_watch_ = std::move(watch);
+    if (watch) out.dropped.push_back(std::move(watch));
+  }
+  for (auto& flight : out.flights) {
+    const Lane lane = flight->batch.lane;
+    executor_->call(lane, std::move(flight));
+  }
+  for (auto& who : out.strands) {
+    auto run = [engine = shared_from_this(), who] { engine->run_strand(who); };
+    if (!run_on(who->audience->handle_executor, run)) executor_->callback(std::move(run));
+  }
+  // A watch ends only when its hint has returned, and this may be that hint.
+  for (auto& watch : out.dropped)
+    executor_->callback([watch = std::move(watch)]() mutable { watch.reset(); });
+  for (const auto& who : out.poked) {
+    if (who->poke) who->poke();
+  }
+  for (OwnedEvent& owned : out.events) {
+    owned.event.mutex = owned.mutex;
+    owned.event.wire_id = owned.wire_id;
+    owned.event.error = owned.error ? &*owned.error : nullptr;
+    on_event_(owned.event);
+  }
+}
+
+}  // namespace simba::core

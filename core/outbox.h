@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/engine.h"
+#include "core/flight.h"
+
+namespace simba::core {
+
+struct OwnedEvent {
+  Event event;
+  std::string mutex, wire_id;
+  std::optional<Error> error;
+};
+
+// What has to happen outside the engine's lock, in this order.
+struct Engine::Outbox {
+  std::optional<LocalTime> alarm;
+  std::vector<std::shared_ptr<TermRecord>> revoked;
+  std::vector<std::shared_ptr<Enrolled>> unwatched;  // want a watch under their new wire id
+  std::vector<std::shared_ptr<Flight>> flights;
+  std::vector<std::shared_ptr<Enrolled>> strands;
+  std::vector<std::shared_ptr<Watch>> dropped;
+  std::vector<std::shared_ptr<Enrolled>> poked;
+  std::vector<OwnedEvent> events;
+
+  bool on_users_thread = false;      // stop requests may run here
+  const Enrolled* caller = nullptr;  // its thread holds it and looks for itself: not poked
+  LocalTime now{};
+};
+
+}  // namespace simba::core
