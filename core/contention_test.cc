@@ -987,12 +987,12 @@ TEST_F(ContentionTest, AWireIdIsNeverUsedAgain) {
     ASSERT_EQ(machine->phase(), Phase::kIdle);
   }
   hold();
-  for (int i = 0; i < 50; ++i) {
+  for (Token token = 100; token < 150; ++token) {
     EXPECT_TRUE(seen.insert(machine->wire_id()).second);
     now = machine->term()->revoke_at;
     see(machine->timer(now));
     work_done();
-    answer(mine(static_cast<Token>(100 + i)));
+    answer(mine(token));
   }
 }
 

@@ -46,7 +46,7 @@ struct Contender {
 class EngineTest : public ::testing::Test {
  protected:
   EngineTest() { engine->open(); }
-  ~EngineTest() override {
+  void TearDown() override {
     executor->let_calls_go();
     executor->let_callbacks_go();
     store->heal();

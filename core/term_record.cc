@@ -70,11 +70,9 @@ std::stop_token TermRecord::lost() const {
 }
 
 void TermRecord::request_stop() {
-  std::stop_source lost{std::nostopstate};
-  {
-    const std::lock_guard lock(guard_);
-    lost = lost_;
-  }
+  std::unique_lock lock(guard_);
+  std::stop_source lost(lost_);
+  lock.unlock();
   lost.request_stop();
 }
 
