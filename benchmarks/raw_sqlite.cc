@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -23,27 +24,31 @@ constexpr const char* kCreate = R"(
     boot_id       TEXT    NOT NULL
   ) STRICT, WITHOUT ROWID)";
 
+// The functions tell what was written. RETURNING would too, and takes 1.5 us longer.
 constexpr const char* kTake = R"(
   INSERT INTO simba_mutex AS m
     (mutex, owner_id, acquired_at, ttl_at, transition_at, token, boot_id)
-  VALUES (?1, ?2, simba_now(), simba_now() + ?3, simba_now() + ?4, ?5, ?6)
+  VALUES (?1, ?2, simba_acquired(simba_now()), simba_now() + ?3, simba_now() + ?4,
+          simba_token(?5), ?6)
   ON CONFLICT (mutex) DO UPDATE SET
     owner_id      = excluded.owner_id,
-    acquired_at   = iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
-                        m.acquired_at, excluded.acquired_at),
+    acquired_at   = simba_acquired(
+                      iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
+                          m.acquired_at, excluded.acquired_at)),
     ttl_at        = excluded.ttl_at,
     transition_at = excluded.transition_at,
-    token         = iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
-                        m.token, max(m.token + 1, excluded.token)),
+    token         = simba_token(
+                      iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
+                          m.token, max(m.token + 1, excluded.token))),
     boot_id       = excluded.boot_id
   WHERE m.transition_at < excluded.acquired_at
      OR m.boot_id <> excluded.boot_id
-     OR m.owner_id = excluded.owner_id
-  RETURNING acquired_at, token)";
+     OR m.owner_id = excluded.owner_id)";
 
 constexpr const char* kRenew = R"(
   UPDATE simba_mutex SET
-    ttl_at        = simba_note(acquired_at, simba_now() + ?3),
+    acquired_at   = simba_acquired(acquired_at),
+    ttl_at        = simba_now() + ?3,
     transition_at = simba_now() + ?4
   WHERE mutex = ?1 AND owner_id = ?2 AND token = ?5 AND boot_id = ?6
     AND transition_at >= simba_now())";
@@ -99,7 +104,8 @@ std::int64_t RawSqlite::Clock::now() {
   return value;
 }
 
-RawSqlite::RawSqlite(const std::string& file, Synchronous synchronous) : boot_id_(read_boot_id()) {
+RawSqlite::RawSqlite(const std::string& file, Synchronous synchronous, Compare compare)
+    : file_(file), compare_(compare), boot_id_(read_boot_id()) {
   const int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   if (sqlite3_open_v2(file.c_str(), &db_, flags, nullptr) != SQLITE_OK) die(db_, "open its file");
   sqlite3_busy_handler(db_, wait_awake, nullptr);
@@ -108,13 +114,15 @@ RawSqlite::RawSqlite(const std::string& file, Synchronous synchronous) : boot_id
     sqlite3_result_int64(context, static_cast<Clock*>(sqlite3_user_data(context))->now());
   };
   const auto sql_note = [](sqlite3_context* context, int, sqlite3_value** arguments) {
-    static_cast<Clock*>(sqlite3_user_data(context))->note = sqlite3_value_int64(arguments[0]);
-    sqlite3_result_value(context, arguments[1]);
+    *static_cast<std::int64_t*>(sqlite3_user_data(context)) = sqlite3_value_int64(arguments[0]);
+    sqlite3_result_value(context, arguments[0]);
   };
   sqlite3_create_function_v2(db_, "simba_now", 0, kFlags | SQLITE_DETERMINISTIC, &clock_, sql_now,
                              nullptr, nullptr, nullptr);
-  sqlite3_create_function_v2(db_, "simba_note", 2, kFlags, &clock_, sql_note, nullptr, nullptr,
-                             nullptr);
+  sqlite3_create_function_v2(db_, "simba_acquired", 1, kFlags, &written_.acquired_at, sql_note,
+                             nullptr, nullptr, nullptr);
+  sqlite3_create_function_v2(db_, "simba_token", 1, kFlags, &written_.token, sql_note, nullptr,
+                             nullptr, nullptr);
   execute("PRAGMA page_size = 1024");
   execute("PRAGMA journal_mode = WAL");
   execute(synchronous == Synchronous::kFull ? "PRAGMA synchronous = FULL"
@@ -125,6 +133,7 @@ RawSqlite::RawSqlite(const std::string& file, Synchronous synchronous) : boot_id
   renew_ = prepare(kRenew);
   release_ = prepare(kRelease);
   observe_ = prepare(kObserve);
+  opened_ = file_on_path();
 }
 
 RawSqlite::~RawSqlite() {
@@ -140,15 +149,11 @@ std::int64_t RawSqlite::take(const std::string& mutex, const std::string& owner)
   sqlite3_bind_int64(take_, 4, kLeaseMs);
   sqlite3_bind_int64(take_, 5, wall_us());
   bind(take_, 6, boot_id_);
-  std::int64_t token = 0;
-  int code = 0;
-  while ((code = sqlite3_step(take_)) == SQLITE_ROW) {
-    seen_.acquired_at = sqlite3_column_int64(take_, 0);
-    token = sqlite3_column_int64(take_, 1);
-  }
-  end(take_, code);
-  if (token == 0) observe(mutex);
-  return token;
+  end(take_, sqlite3_step(take_));
+  const bool taken = sqlite3_changes(db_) > 0;
+  if (!taken) observe(mutex);
+  check_file();
+  return taken ? written_.token : 0;
 }
 
 bool RawSqlite::release(const std::string& mutex, const std::string& owner, std::int64_t token) {
@@ -157,6 +162,7 @@ bool RawSqlite::release(const std::string& mutex, const std::string& owner, std:
   bind(release_, 2, owner);
   sqlite3_bind_int64(release_, 3, token);
   end(release_, sqlite3_step(release_));
+  check_file();
   return sqlite3_changes(db_) > 0;
 }
 
@@ -175,6 +181,7 @@ void RawSqlite::renew(const std::vector<std::string>& mutexes, const std::string
     if (sqlite3_changes(db_) != 1) die(db_, "renew");
   }
   execute("COMMIT");
+  check_file();
 }
 
 void RawSqlite::observe(const std::string& mutex) {
@@ -188,6 +195,16 @@ void RawSqlite::observe(const std::string& mutex) {
     seen_.token = sqlite3_column_int64(observe_, 4);
   }
   sqlite3_reset(observe_);
+}
+
+RawSqlite::File RawSqlite::file_on_path() const {
+  struct stat info {};
+  if (stat(file_.c_str(), &info) != 0) return {};
+  return {info.st_dev, info.st_ino};
+}
+
+void RawSqlite::check_file() {
+  if (compare_ == Compare::kYes && file_on_path() != opened_) die(db_, "find its file again");
 }
 
 void RawSqlite::execute(const char* sql) {

@@ -10,14 +10,16 @@ struct sqlite3_stmt;
 namespace simba::bench {
 
 // The driver alone, doing what a call of the SQLite store has to do, and nothing besides: the same
-// layout, the same settings, the same statements. Trouble ends the program.
+// layout, the same settings, the same statements, and after each call the question whether the path
+// still leads to the open file (kNo: not even that). Trouble ends the program.
 //
 // Threads: one at a time.
 class RawSqlite {
  public:
   enum class Synchronous { kNormal, kFull };
+  enum class Compare { kNo, kYes };
 
-  RawSqlite(const std::string& file, Synchronous synchronous);
+  RawSqlite(const std::string& file, Synchronous synchronous, Compare compare = Compare::kYes);
   RawSqlite(const RawSqlite&) = delete;
   RawSqlite& operator=(const RawSqlite&) = delete;
   ~RawSqlite();
@@ -33,8 +35,14 @@ class RawSqlite {
   struct Clock {
     std::int64_t value = 0;
     bool read = false;
-    std::int64_t note = 0;
     std::int64_t now();
+  };
+  struct Written {
+    std::int64_t acquired_at = 0, token = 0;
+  };
+  struct File {
+    std::uint64_t device = 0, inode = 0;
+    bool operator==(const File&) const = default;
   };
   struct Row {
     std::string owner;
@@ -45,9 +53,15 @@ class RawSqlite {
   sqlite3_stmt* prepare(const char* sql);
   void end(sqlite3_stmt* statement, int code);
   void observe(const std::string& mutex);
+  File file_on_path() const;
+  void check_file();
 
+  const std::string file_;
+  const Compare compare_;
+  File opened_;
   sqlite3* db_ = nullptr;
   Clock clock_;
+  Written written_;
   Row seen_;
   std::string boot_id_;
   sqlite3_stmt *take_, *renew_, *release_, *observe_;

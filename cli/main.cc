@@ -14,6 +14,7 @@
 #include "cli/exit_codes.h"
 #include "cli/help.h"
 #include "cli/output.h"
+#include "cli/servers.h"
 #include "cli/usage.h"
 #include "simba/error.h"
 
@@ -25,6 +26,7 @@ using Text = std::optional<std::string>;
 
 // What CLI11 fills in; values as text, so that errors are ours.
 struct Typed {
+  Words given;    // everything after the program
   Words words;    // before --
   Words program;  // after it
   Text store, wait, ttl, transition, kill_after, max_hold, id;
@@ -49,15 +51,19 @@ bool has_password(const std::string& url) {
   return at != url.npos && url.find(':', user) < at;
 }
 
-std::string store_url(const Typed& typed) {
-  if (typed.store) {
-    if (has_password(*typed.store)) {
-      say("warning: everybody on this host can read the password in --store: use SIMBA_STORE");
-    }
-    return *typed.store;
-  }
+std::string given_store_url(const Typed& typed) {
+  if (typed.store) return *typed.store;
   const char* set = std::getenv("SIMBA_STORE");  // NOLINT(concurrency-mt-unsafe): no thread yet
   return set != nullptr && *set != '\0' ? set : "sqlite:";
+}
+
+std::string store_url(const Typed& typed) {
+  std::string url = given_store_url(typed);
+  leave_to_servers_program(url, typed.given);
+  if (typed.store && has_password(url)) {
+    say("warning: everybody on this host can read the password in --store: use SIMBA_STORE");
+  }
+  return url;
 }
 
 // --- the commands --------------------------------------------------------------------------------
@@ -199,6 +205,7 @@ void parse_options(const Command& command, const Words& given, Typed& typed) {
 
 Typed parse(const Command& command, const Words& words) {
   Typed typed;
+  typed.given = words;
   parse_options(command, words, typed);
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes != words.end()) typed.program.assign(dashes + 1, words.end());

@@ -6,7 +6,7 @@ namespace simba::sqlite {
 
 Connection::Connection(const Location& location, SqliteOptions::Synchronous synchronous,
                        const Host& host, LocalTime deadline)
-    : location_(location), host_(host), clock_{host.boot_ms}, guard_(location) {
+    : location_(location), host_(host), log_(busy_), clock_{host.boot_ms}, guard_(location) {
   busy_.start(deadline);
   try {
     open();
@@ -34,12 +34,15 @@ void Connection::set_up(SqliteOptions::Synchronous synchronous) {
   // "Deterministic" means within one statement, which holds; it lets SQLite ask once.
   sqlite3_create_function_v2(db_, "simba_now", 0, kFlags | SQLITE_DETERMINISTIC, &clock_, sql_now,
                              nullptr, nullptr, nullptr);
-  sqlite3_create_function_v2(db_, "simba_note", 2, kFlags, &clock_, sql_note, nullptr, nullptr,
-                             nullptr);
+  sqlite3_create_function_v2(db_, "simba_acquired", 1, kFlags, &term_.acquired_at, sql_note,
+                             nullptr, nullptr, nullptr);
+  sqlite3_create_function_v2(db_, "simba_token", 1, kFlags, &term_.token, sql_note, nullptr,
+                             nullptr, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(db_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   int persist = 1;
   sqlite3_file_control(db_, "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
+  log_.attach(db_);
   execute(synchronous == SqliteOptions::Synchronous::kFull ? "PRAGMA synchronous = FULL"
                                                            : "PRAGMA synchronous = NORMAL");
   execute("PRAGMA journal_size_limit = 4194304");
@@ -77,8 +80,8 @@ void Connection::sql_now(sqlite3_context* context, int, sqlite3_value**) {
 }
 
 void Connection::sql_note(sqlite3_context* context, int, sqlite3_value** arguments) {
-  static_cast<Clock*>(sqlite3_user_data(context))->note = sqlite3_value_int64(arguments[0]);
-  sqlite3_result_value(context, arguments[1]);
+  *static_cast<std::int64_t*>(sqlite3_user_data(context)) = sqlite3_value_int64(arguments[0]);
+  sqlite3_result_value(context, arguments[0]);
 }
 
 Transaction::Transaction(Connection& connection, Kind kind) : connection_(connection) {

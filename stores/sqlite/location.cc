@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <vector>
 
@@ -104,12 +105,15 @@ void make_private_directories(const fs::path& directory) {
 
 fs::path home() {
   if (const char* set = secure_getenv("HOME"); set != nullptr && *set == '/') return set;
+  // The file itself, not a name service: whoever is known to one of those has HOME set, and a
+  // program that is linked statically would have to load it.
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> users(std::fopen("/etc/passwd", "re"),
+                                                              std::fclose);
   std::vector<char> buffer(16'384);
   passwd entry{};
   passwd* found = nullptr;
-  if (getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 &&
-      found != nullptr) {
-    return found->pw_dir;
+  while (users && fgetpwent_r(users.get(), &entry, buffer.data(), buffer.size(), &found) == 0) {
+    if (entry.pw_uid == geteuid()) return entry.pw_dir;
   }
   refuse(
       "there is no home directory (HOME is not set) for the default file; name a file: "

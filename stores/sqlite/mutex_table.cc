@@ -12,29 +12,32 @@ constexpr auto kMaxToken = static_cast<Token>(std::numeric_limits<std::int64_t>:
 constexpr milliseconds kLongestLease = std::chrono::hours{24} * 36'500;
 
 // The row as it was is `m`, the wish is `excluded`. The last condition of WHERE is reached only
-// while the lease runs: this very term asks again, and keeps its token and its start.
+// while the lease runs: this very term asks again, and keeps its token and its start. Of a row that
+// is there already the functions are called twice, and what SET says is what stays.
 constexpr const char* kTake = R"(
   INSERT INTO simba_mutex AS m
     (mutex, owner_id, acquired_at, ttl_at, transition_at, token, boot_id)
-  VALUES (?1, ?2, simba_now(), simba_now() + ?3, simba_now() + ?4, ?5, ?6)
+  VALUES (?1, ?2, simba_acquired(simba_now()), simba_now() + ?3, simba_now() + ?4,
+          simba_token(?5), ?6)
   ON CONFLICT (mutex) DO UPDATE SET
     owner_id      = excluded.owner_id,
-    acquired_at   = iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
-                        m.acquired_at, excluded.acquired_at),
+    acquired_at   = simba_acquired(
+                      iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
+                          m.acquired_at, excluded.acquired_at)),
     ttl_at        = excluded.ttl_at,
     transition_at = excluded.transition_at,
-    token         = iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
-                        m.token, max(m.token + 1, excluded.token)),
+    token         = simba_token(
+                      iif(m.transition_at >= excluded.acquired_at AND m.boot_id = excluded.boot_id,
+                          m.token, max(m.token + 1, excluded.token))),
     boot_id       = excluded.boot_id
   WHERE m.transition_at < excluded.acquired_at
      OR m.boot_id <> excluded.boot_id
-     OR m.owner_id = excluded.owner_id
-  RETURNING acquired_at, token)";
+     OR m.owner_id = excluded.owner_id)";
 
-// simba_note() instead of RETURNING, which would cost more than the update itself.
 constexpr const char* kRenew = R"(
   UPDATE simba_mutex SET
-    ttl_at        = simba_note(acquired_at, simba_now() + ?3),
+    acquired_at   = simba_acquired(acquired_at),
+    ttl_at        = simba_now() + ?3,
     transition_at = simba_now() + ?4
   WHERE mutex = ?1 AND owner_id = ?2 AND token = ?5 AND boot_id = ?6
     AND transition_at >= simba_now())";
@@ -83,9 +86,8 @@ void check_lease(const Claim& claim) {
          std::to_string(claim.transition.count()) + " ms makes no sense");
 }
 
-Observation owned(std::string_view wire_id, std::int64_t acquired_at, std::int64_t now, Token token,
-                  const Claim& claim) {
-  return {{std::string(wire_id), at(acquired_at), at(now) + claim.ttl,
+Observation owned(const Claim& claim, std::int64_t acquired_at, std::int64_t now, Token token) {
+  return {{std::string(claim.wire_id), at(acquired_at), at(now) + claim.ttl,
            at(now) + claim.ttl + claim.transition, token},
           at(now)};
 }
@@ -128,15 +130,8 @@ Answer MutexTable::take(const Claim& claim) {
       .bind(4, (claim.ttl + claim.transition).count())
       .bind(5, lowest)
       .bind(6, connection_.host().boot_id);
-  bool taken = false;
-  std::int64_t acquired_at = 0;
-  std::int64_t token = 0;
   try {
-    while (take_.step()) {
-      taken = true;
-      acquired_at = take_.integer(0);
-      token = take_.integer(1);
-    }
+    take_.step();
   } catch (const Error&) {
     // A token at the end of its range becomes a fraction, which the column does not take.
     if ((take_.code() & 0xff) != SQLITE_CONSTRAINT) throw;
@@ -144,9 +139,10 @@ Answer MutexTable::take(const Claim& claim) {
                                      connection_.location().given.string() +
                                      " holds a token at the end of its range");
   }
-  if (!taken) return observe(claim.mutex);
+  if (sqlite3_changes(connection_.db()) == 0) return observe(claim.mutex);
+  const auto [acquired_at, token] = connection_.term();
   if (token <= 0) return Error(Errc::kCorrupt, "sqlite: the row of this mutex holds no token");
-  return owned(claim.wire_id, acquired_at, connection_.now(), static_cast<Token>(token), claim);
+  return owned(claim, acquired_at, connection_.now(), static_cast<Token>(token));
 }
 
 Answer MutexTable::renew(const Claim& claim) {
@@ -159,7 +155,7 @@ Answer MutexTable::renew(const Claim& claim) {
       .bind(6, connection_.host().boot_id);
   renew_.step();
   if (sqlite3_changes(connection_.db()) == 0) return observe(claim.mutex);
-  return owned(claim.wire_id, connection_.note(), connection_.now(), claim.token, claim);
+  return owned(claim, connection_.term().acquired_at, connection_.now(), claim.token);
 }
 
 bool MutexTable::release(const Claim& claim) {

@@ -47,9 +47,8 @@ SqliteStore::SqliteStore(SqliteOptions options, Host host)
 SqliteStore::~SqliteStore() = default;
 
 template <class Work>
-auto SqliteStore::call(Access access, LocalTime deadline, Work work) {
-  check_fork();
-  const std::shared_ptr<Database> database = current(deadline);
+auto SqliteStore::call(const std::shared_ptr<Database>& database, Access access, LocalTime deadline,
+                       Work work) {
   database->check(access);
   try {
     const Database::Borrowed session = database->borrow(access, deadline);
@@ -66,7 +65,7 @@ auto SqliteStore::call(Access access, LocalTime deadline, Work work) {
 
 Answers SqliteStore::contend(std::span<const Claim> claims, LocalTime deadline) {
   if (claims.empty()) return {};
-  return call(Access::kWrite, deadline, [&](Database::Session& session) {
+  return call(current(deadline), Access::kWrite, deadline, [&](Database::Session& session) {
     return each(session.connection(), Transaction::Kind::kWrite, claims,
                 [&](const Claim& claim) { return session.table().contend(claim); });
   });
@@ -74,18 +73,19 @@ Answers SqliteStore::contend(std::span<const Claim> claims, LocalTime deadline) 
 
 Answers SqliteStore::release(std::span<const Claim> claims, LocalTime deadline) {
   if (claims.empty()) return {};
+  const std::shared_ptr<Database> database = current(deadline);
   Names freed;
-  Answers answers = call(Access::kWrite, deadline, [&](Database::Session& session) {
+  Answers answers = call(database, Access::kWrite, deadline, [&](Database::Session& session) {
     return each(session.connection(), Transaction::Kind::kWrite, claims,
                 [&](const Claim& claim) { return release_one(session.table(), claim, freed); });
   });
-  announce(freed);
+  announce(*database, freed);
   return answers;
 }
 
 Answers SqliteStore::observe(std::span<const std::string_view> mutexes, LocalTime deadline) {
   if (mutexes.empty()) return {};
-  return call(Access::kRead, deadline, [&](Database::Session& session) {
+  return call(current(deadline), Access::kRead, deadline, [&](Database::Session& session) {
     return each(session.connection(), Transaction::Kind::kRead, mutexes,
                 [&](std::string_view mutex) { return session.table().observe(mutex); });
   });
@@ -94,15 +94,16 @@ Answers SqliteStore::observe(std::span<const std::string_view> mutexes, LocalTim
 Observation SqliteStore::evict(std::string_view mutex, std::string_view wire_id, Token token,
                                Eviction how, LocalTime deadline) {
   MutexTable::check(mutex, wire_id, token);
+  const std::shared_ptr<Database> database = current(deadline);
   Names freed;
-  const Answer after = call(Access::kWrite, deadline, [&](Database::Session& session) {
+  const Answer after = call(database, Access::kWrite, deadline, [&](Database::Session& session) {
     Transaction transaction(session.connection(), Transaction::Kind::kWrite);
     if (session.table().evict(mutex, wire_id, token, how)) freed.push_back(mutex);
     Answer seen = session.table().observe(mutex);
     transaction.commit();
     return seen;
   });
-  announce(freed);
+  announce(*database, freed);
   if (const auto* error = std::get_if<Error>(&after)) throw *error;
   return std::get<Observation>(after);
 }
@@ -115,7 +116,7 @@ std::unique_ptr<Watch> SqliteStore::watch(std::string_view mutex, std::string_vi
 
 std::vector<Listed> SqliteStore::list(std::string_view prefix, std::size_t limit,
                                       LocalTime deadline) {
-  return call(Access::kRead, deadline,
+  return call(current(deadline), Access::kRead, deadline,
               [&](Database::Session& session) { return session.table().list(prefix, limit); });
 }
 
@@ -136,6 +137,7 @@ std::shared_ptr<Database> SqliteStore::open_database(LocalTime deadline) const {
 }
 
 std::shared_ptr<Database> SqliteStore::current(LocalTime deadline) {
+  check_fork();
   {
     const std::lock_guard lock(mutex_);
     if (database_) return database_;
@@ -161,21 +163,15 @@ void SqliteStore::give_up(const std::shared_ptr<Database>& database) {
                                    "locked no more");
 }
 
-void SqliteStore::announce(const Names& freed) {
-  if (freed.empty()) return;
+void SqliteStore::announce(Database& database, const Names& freed) {
   std::uint64_t bells = 0;
   for (const std::string_view mutex : freed) {
     const unsigned bell = Bells::of(mutex);
     bells |= std::uint64_t{1} << bell;
     listener_->wake(mutex, bell);
   }
-  std::shared_ptr<Database> database;
-  {
-    const std::lock_guard lock(mutex_);
-    database = database_;
-  }
-  for (unsigned bell = 0; database && bells != 0; ++bell, bells >>= 1) {
-    if ((bells & 1) != 0) database->bells().ring(bell);
+  for (unsigned bell = 0; bells != 0; ++bell, bells >>= 1) {
+    if ((bells & 1) != 0) database.bells().ring(bell);
   }
 }
 

@@ -38,13 +38,14 @@ class SqliteStore : public Store {
   using Names = std::vector<std::string_view>;
 
   template <class Work>
-  auto call(Access access, LocalTime deadline, Work work);
+  auto call(const std::shared_ptr<Database>& database, Access access, LocalTime deadline,
+            Work work);
   void check_fork() const;
   std::shared_ptr<Database> open_database(LocalTime deadline) const;
   std::shared_ptr<Database> current(LocalTime deadline);
   [[noreturn]] void give_up(const std::shared_ptr<Database>& database);
   // Wakes who waits for these: of this process directly, of others by the bells.
-  void announce(const Names& freed);
+  void announce(Database& database, const Names& freed);
 
   const StoreTraits traits_;
   const SqliteOptions options_;

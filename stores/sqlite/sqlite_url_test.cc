@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -52,6 +53,18 @@ TEST(SqliteDefaultFile, IsInTheStateDirectoryOfTheUser) {
     return with + " " + default_sqlite_file().string();
   });
   EXPECT_EQ(answer, "/some/state/simba/locks.db /home/somebody/.local/state/simba/locks.db");
+}
+
+TEST(SqliteDefaultFile, IsWhereTheUserLivesAlsoWhenTheEnvironmentDoesNotSayIt) {
+  const std::string answer = as_ordinary_user(testing::TempDir() + "none", []() -> std::string {
+    unsetenv("XDG_STATE_HOME");                    // NOLINT(concurrency-mt-unsafe)
+    unsetenv("HOME");                              // NOLINT(concurrency-mt-unsafe)
+    const passwd* const me = getpwuid(geteuid());  // NOLINT(concurrency-mt-unsafe)
+    if (me == nullptr) return error_of([] { default_sqlite_file(); });
+    const std::string home = me->pw_dir;
+    return default_sqlite_file() == home + "/.local/state/simba/locks.db" ? "HOME is" : "not there";
+  });
+  EXPECT_THAT(answer, HasSubstr("HOME is"));  // or "HOME is not set"
 }
 
 TEST(SqliteDefaultFile, IsASystemFileForRoot) {

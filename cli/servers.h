@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+// The tool is two programs where it can be. `simba` holds the stores that are files and memory, and
+// is linked so that it starts in no time. The drivers of servers, and the libraries below them,
+// take many times longer to load than a file takes to lock: they are in simba-servers, the same
+// tool with all stores, which `simba` becomes when a URL asks for one of them.
+namespace simba::cli {
+
+// Returns when the store is one of this program's own, or when there is no other program: what is
+// wrong with the URL is said where it is opened. `words`: the command line, without the program.
+void leave_to_servers_program(const std::string& url, const std::vector<std::string>& words);
+
+}  // namespace simba::cli
