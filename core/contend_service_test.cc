@@ -191,7 +191,8 @@ TEST_F(ContendServiceTest, ASubclassOverridesWhatItWants) {
     std::atomic<Token> token{0};
   };
   const auto own = std::make_shared<Own>("m");
-  EXPECT_FALSE(own->contender_id().empty()) << "HOST by default";
+  EXPECT_NE(own->contender_id().find(':' + std::to_string(getpid()) + '@'), std::string::npos)
+      << "HOST by default";
   MutexContendService service(client, own);
   service.start();
   EXPECT_TRUE(eventually([&] { return own->token != 0; }));
@@ -211,13 +212,16 @@ TEST_F(ContendServiceTest, AFactoryKeepsItsClientAndOptions) {
   std::unique_ptr<MutexContendServiceFactory> factory;
   {
     const Client own(store, with(long_lease()));
-    factory = make_contend_service_factory(own, long_lease());
+    ContendOptions options = long_lease();
+    options.ttl = 70s;
+    factory = make_contend_service_factory(own, options);
   }
   const auto service = factory->create_mutex_contend_service(contender);
   factory.reset();
   service->start();
   EXPECT_TRUE(waits_for({"acquired"}));
-  EXPECT_EQ(service->options().ttl, 60s);
+  EXPECT_EQ(service->options().ttl, 70s) << "not the client's";
+  EXPECT_GT(row().owner.ttl_at.value() - row().now, 60s);
   service->stop();
 }
 
@@ -242,6 +246,40 @@ TEST_F(ContendServiceTest, ExceptionsInCallbacksAreLoggedAndChangeNothing) {
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_NE(lines[0].find("on purpose"), std::string::npos);
   EXPECT_NE(lines[0].find("'m'"), std::string::npos);
+}
+
+// An operator reads who leads, since when, and why no longer.
+TEST_F(ContendServiceTest, EachChangeIsLoggedWithIdTokenAndReason) {
+  const auto lines = std::make_shared<Told>();
+  ContendOptions short_lease = long_lease();
+  short_lease.ttl = 600ms;
+  short_lease.transition = 600ms;
+  ClientOptions options = with(short_lease);
+  options.log = [lines](LogLevel level, std::string_view line) {
+    EXPECT_EQ(level, LogLevel::kInfo) << line;
+    lines->say(std::string(line).c_str());
+  };
+  const auto logged = [&] {
+    const std::lock_guard lock(lines->guard);
+    return lines->words;
+  };
+  const auto began = [](const Term& term) {
+    return term.wire_id() + " acquired 'm', token " + std::to_string(term.token());
+  };
+  const auto ended = [](const Term& term) { return term.wire_id() + " no longer owns 'm': "; };
+  const Client logging(store, options);
+  MutexContendService service(logging, contender);
+  service.start();
+  ASSERT_TRUE(waits_for({"acquired"}));
+  const Term first = service.term();
+  EXPECT_EQ(logged(), Words{began(first)}) << "before its callback";
+  client.evict("m", first.wire_id(), first.token(), Eviction::kFreeNow);
+  ASSERT_TRUE(waits_for({"acquired", "released", "acquired"}));
+  const Term second = service.term();
+  EXPECT_EQ(logged(), (Words{began(first), ended(first) + "evicted", began(second)}));
+  service.stop();
+  EXPECT_EQ(logged().back(), ended(second) + "released");
+  EXPECT_EQ(logged().size(), 4u);
 }
 
 TEST_F(ContendServiceTest, CallbacksRunOnTheUsersExecutor) {

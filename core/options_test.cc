@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "simba/error.h"
 
@@ -45,6 +47,27 @@ TEST(TimingTest, FollowsTheFormulasAtTheDefaults) {
   EXPECT_NEAR(static_cast<double>(timing.renew.count()), 10e9 * 2 / 3, 2);
   EXPECT_EQ(timing.call_deadline, 1250ms);
   EXPECT_EQ(timing.max_backoff, 625ms);
+}
+
+TEST(TimingTest, TheDefaultsAreThoseOfTheJvmProject) {
+  const ContendOptions options;
+  EXPECT_EQ(options.initial_delay, 0ms);
+  EXPECT_EQ(options.ttl, 10s);
+  EXPECT_EQ(options.transition, 6s);
+  EXPECT_EQ(options.jitter, (Jitter{-200ms, 1000ms}));
+  EXPECT_EQ(options.max_hold, 0ms) << "a healthy owner keeps it";
+}
+
+// Development, conservative, fast failover, minimal load.
+TEST(TimingTest, TheTuningsOfTheGuideAreAccepted) {
+  for (const auto& [ttl, transition] : std::initializer_list<std::pair<milliseconds, milliseconds>>{
+           {2s, 5s}, {10s, 10s}, {3s, 5s}, {30s, 30s}}) {
+    const Timing timing = Timing::of(of(ttl, transition));
+    EXPECT_EQ(timing.lease(), ttl + transition);
+    EXPECT_EQ(timing.ttl_end, ttl) << "the owner may work for the whole ttl";
+    EXPECT_LE(timing.revoke_at + timing.grace + 50ms, timing.lease());
+    EXPECT_LE(timing.renew + 2 * timing.call_deadline + timing.max_backoff, timing.ttl_end);
+  }
 }
 
 TEST(TimingTest, TheGraceIsHalfTheTransitionButAtMostOneSecond) {

@@ -98,7 +98,6 @@ TEST_F(SchedulerTest, WaitsAPeriodAfterEachRun) {
 }
 
 TEST_F(SchedulerTest, TheInitialDelayIsWaitedForAtEachAcquisition) {
-  const LocalTime began = BootClock::now();
   std::atomic<LocalTime> first{LocalTime{}};
   Scheduler scheduler(
       client, "m", ScheduleConfig::rate(150ms, 10ms),
@@ -106,10 +105,14 @@ TEST_F(SchedulerTest, TheInitialDelayIsWaitedForAtEachAcquisition) {
         if (first.load() == LocalTime{}) first = BootClock::now();
       },
       long_lease());
-  scheduler.start();
-  EXPECT_TRUE(eventually([&] { return scheduler.runs() >= 1; }));
-  scheduler.stop();
-  EXPECT_GE(first.load() - began, 150ms);
+  for (int round = 1; round <= 2; ++round) {
+    first = LocalTime{};
+    const LocalTime began = BootClock::now();
+    scheduler.start();
+    EXPECT_TRUE(eventually([&] { return first.load() != LocalTime{}; }));
+    scheduler.stop();
+    EXPECT_GE(first.load() - began, 150ms) << "round " << round;
+  }
 }
 
 TEST_F(SchedulerTest, AStopDuringTheInitialDelayIsPrompt) {
@@ -289,7 +292,7 @@ TEST_F(SchedulerTest, NoRunBeginsOutsideTheTtl) {
 TEST_F(SchedulerTest, BadSchedulesDieInTheConstructor) {
   const auto refused = [&](const ScheduleConfig& config) {
     try {
-      Scheduler(client, "m", config, [](const Term&) {});
+      const Scheduler scheduler(client, "m", config, [](const Term&) {});
       return false;
     } catch (const Error& error) {
       return error.errc() == Errc::kMisconfigured;

@@ -1,7 +1,11 @@
 foreach(name options contend_period contender_id values utf8 deadlines strand retired batcher)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core LABELS unit WHOLE)
 endforeach()
-foreach(name async store_checks contention engine)
+foreach(name async store_checks contention engine event try_lock)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
 endforeach()
+# It comes in between of the locks that are taken.
+if(TARGET try_lock_test)
+  target_link_options(try_lock_test PRIVATE -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock)
+endif()
 simba_add_test(NAME thread_executor_test SOURCES thread_executor_test.cc DEPS simba::core LABELS unit WHOLE)
