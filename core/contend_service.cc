@@ -150,6 +150,7 @@ Status MutexRetrievalService::State::status() const {
 // False when a callback still ran then, or the work was not waited for.
 bool MutexRetrievalService::State::wait_until_over(
     core::Bell::Clock::time_point with_callbacks_until) const {
+  if (!engine().executor().goes_on_by_itself()) return is_over();  // nobody would end the wait
   bell->wait(core::Bell::Clock::time_point::max(), [&] { return is_over(); });
   const bool quiet =
       bell->wait(with_callbacks_until, [&] { return !engine().snapshot(*who).is_telling; });

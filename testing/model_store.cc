@@ -1,6 +1,12 @@
 #include "testing/model_store.h"
 
+#include <algorithm>
 #include <utility>
+#include <variant>
+
+#include "stores/kit/watchers.h"
+#include "stores/memory/lease_table.h"
+#include "testing/session_table.h"
 
 namespace simba::testing {
 namespace {
@@ -34,10 +40,8 @@ class ModelStore : public Store {
 
   std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view,
                                std::function<void()> wake) override {
-    if (server_->kind() == ModelKind::kLease) return nullptr;
-    if (!carry_) return kit::Watchers::add(server_->watchers(), mutex, std::move(wake));
-    return kit::Watchers::add(server_->watchers(), mutex,
-                              [carry = carry_, wake = std::move(wake)] { carry(wake); });
+    if (!carry_) return server_->watch(mutex, std::move(wake));
+    return server_->watch(mutex, [carry = carry_, wake = std::move(wake)] { carry(wake); });
   }
 
   std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime) override {
@@ -66,10 +70,27 @@ const char* to_string(ModelKind kind) {
   return "unknown";
 }
 
+struct ModelServer::Tables {
+  using Rows = std::variant<memory::LeaseTable, SessionTable>;
+
+  explicit Tables(ModelKind kind) {
+    if (kind == ModelKind::kSession) rows = SessionTable{};
+    remembered = rows;
+  }
+
+  Rows rows;
+  Rows remembered;
+  const std::shared_ptr<kit::Watchers> watchers = std::make_shared<kit::Watchers>();
+};
+
 ModelServer::ModelServer(ModelKind kind, std::function<StoreTime()> clock)
-    : kind_(kind), clock_(std::move(clock)) {
-  if (kind == ModelKind::kSession) rows_ = SessionTable{};
-  remembered_ = rows_;
+    : kind_(kind), clock_(std::move(clock)), tables_(std::make_unique<Tables>(kind)) {}
+
+ModelServer::~ModelServer() = default;
+
+std::unique_ptr<Watch> ModelServer::watch(std::string_view mutex, std::function<void()> wake) {
+  if (kind_ == ModelKind::kLease) return nullptr;
+  return kit::Watchers::add(tables_->watchers, mutex, std::move(wake));
 }
 
 // R2: a store that can forget its counter takes the time where that is larger.
@@ -83,7 +104,7 @@ Claim ModelServer::with_floor(const Claim& claim, StoreTime now) const {
 }
 
 Observation ModelServer::look(std::string_view mutex, StoreTime now) const {
-  return std::visit([&](const auto& rows) { return rows.observe(mutex, now); }, rows_);
+  return std::visit([&](const auto& rows) { return rows.observe(mutex, now); }, tables_->rows);
 }
 
 // One write, under the lock: not to a row somebody else has locked, and seen by the oracle.
@@ -105,7 +126,7 @@ Answers ModelServer::contend(std::span<const Claim> claims) {
   for (const Claim& claim : claims) {
     const Claim raised = with_floor(claim, now);
     answers.push_back(act(claim, false, now, [&]() -> Answer {
-      return std::visit([&](auto& rows) { return rows.contend(raised, now); }, rows_);
+      return std::visit([&](auto& rows) { return rows.contend(raised, now); }, tables_->rows);
     }));
   }
   return answers;
@@ -118,12 +139,12 @@ Answers ModelServer::release(std::span<const Claim> claims) {
     const StoreTime now = clock_();
     for (const Claim& claim : claims) {
       answers.push_back(act(claim, true, now, [&]() -> Answer {
-        std::visit([&](auto& rows) { rows.release(claim); }, rows_);
+        std::visit([&](auto& rows) { rows.release(claim); }, tables_->rows);
         return Observation{};
       }));
     }
   }
-  for (const Claim& claim : claims) watchers_->wake(claim.mutex);
+  for (const Claim& claim : claims) tables_->watchers->wake(claim.mutex);
   return answers;
 }
 
@@ -155,25 +176,25 @@ Observation ModelServer::evict(std::string_view mutex, std::string_view wire_id,
   {
     const std::lock_guard lock(guard_);
     after = std::visit([&](auto& rows) { return rows.evict(mutex, wire_id, token, how, clock_()); },
-                       rows_);
+                       tables_->rows);
   }
-  watchers_->wake(mutex);
+  tables_->watchers->wake(mutex);
   return after;
 }
 
 std::vector<Listed> ModelServer::list(std::string_view prefix, std::size_t limit) {
   const std::lock_guard lock(guard_);
-  return std::visit([&](auto& rows) { return rows.list(prefix, limit, clock_()); }, rows_);
+  return std::visit([&](auto& rows) { return rows.list(prefix, limit, clock_()); }, tables_->rows);
 }
 
 void ModelServer::remember() {
   const std::lock_guard lock(guard_);
-  remembered_ = rows_;
+  tables_->remembered = tables_->rows;
 }
 
 void ModelServer::fail_over() {
   const std::lock_guard lock(guard_);
-  rows_ = remembered_;
+  tables_->rows = tables_->remembered;
 }
 
 std::shared_ptr<Store> connect_model(std::shared_ptr<ModelServer> server,

@@ -4,13 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
-#include <variant>
+#include <string_view>
+#include <vector>
 
 #include "simba/store.h"
-#include "stores/kit/watchers.h"
-#include "stores/memory/lease_table.h"
-#include "testing/session_table.h"
 
 namespace simba::testing {
 
@@ -29,6 +28,9 @@ const char* to_string(ModelKind kind);
 class ModelServer {
  public:
   ModelServer(ModelKind kind, std::function<StoreTime()> clock);
+  ~ModelServer();
+  ModelServer(const ModelServer&) = delete;
+  ModelServer& operator=(const ModelServer&) = delete;
 
   Answers contend(std::span<const Claim> claims);
   Answers release(std::span<const Claim> claims);
@@ -36,6 +38,8 @@ class ModelServer {
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how);
   std::vector<Listed> list(std::string_view prefix, std::size_t limit);
   Observation peek(std::string_view mutex);
+  // Null: this kind does not push.
+  std::unique_ptr<Watch> watch(std::string_view mutex, std::function<void()> wake);
 
   // Somebody else locks the row of a mutex: claims and releases of it are Blocked until it is let
   // go.
@@ -52,15 +56,13 @@ class ModelServer {
   void fail_over();
 
   ModelKind kind() const { return kind_; }
-  const std::shared_ptr<kit::Watchers>& watchers() const { return watchers_; }
 
  private:
-  using Rows = std::variant<memory::LeaseTable, SessionTable>;
+  struct Tables;
   Claim with_floor(const Claim& claim, StoreTime now) const;
 
   const ModelKind kind_;
   const std::function<StoreTime()> clock_;
-  const std::shared_ptr<kit::Watchers> watchers_ = std::make_shared<kit::Watchers>();
   std::mutex guard_;
   Observation look(std::string_view mutex, StoreTime now) const;
   template <class Act>
@@ -68,8 +70,7 @@ class ModelServer {
 
   OnWrite on_write_;
   std::set<std::string, std::less<>> blocked_;  // guarded by guard_
-  Rows rows_;                                   // guarded by guard_
-  Rows remembered_;                             // guarded by guard_
+  const std::unique_ptr<Tables> tables_;        // what is in it is guarded by guard_
 };
 
 // One client's way to a model server. `carry` takes hints to the client: late, twice, or never.

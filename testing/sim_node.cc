@@ -1,9 +1,28 @@
 #include "testing/sim_node.h"
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
+#include "testing/sim_world.h"
+
 namespace simba::testing {
+namespace {
+
+// What the clock of a dead process shows: every deadline of it has passed.
+constexpr LocalTime kAfterAll{std::chrono::hours{24 * 365 * 100}};
+
+// The memory of dead processes stays. Its destructors would act as the process never did, and that
+// of an active service waits for a time that nobody lets pass any more.
+void leave_behind(std::shared_ptr<void> memory) {
+  static std::mutex guard;
+  static auto* const dead = new std::vector<std::shared_ptr<void>>;  // guarded by guard
+  if (!memory) return;
+  const std::lock_guard lock(guard);
+  dead->push_back(std::move(memory));
+}
+
+}  // namespace
 
 World::Time SimClock::when(LocalTime local) const {
   const nanoseconds since = local.time_since_epoch() - offset;
@@ -14,19 +33,24 @@ World::Time SimClock::when(LocalTime local) const {
 
 class SimNode::SimExecutor : public Executor {
  public:
-  explicit SimExecutor(SimNode& node) : node_(node), world_(node.world_), clock_(node.clock_) {}
+  explicit SimExecutor(SimNode& node) : node_(&node) {}
 
-  LocalTime now() const noexcept override { return clock_.at(world_.now()); }
-  std::uint64_t random() override { return node_.dice_.next(); }
+  // The process is gone: nothing of it happens any more.
+  void die() { node_ = nullptr; }
+  bool is_shut_down() const { return is_shut_down_; }
+
+  LocalTime now() const noexcept override { return node_ ? node_->now() : kAfterAll; }
+  std::uint64_t random() override { return node_ ? node_->sim_.dice().next() : 0; }
 
   void start(std::function<void()> on_alarm) override { on_alarm_ = std::move(on_alarm); }
 
   void set_alarm(LocalTime at) override {
-    if (at >= armed_) return;
+    if (at >= armed_ || !node_) return;
     armed_ = at;
-    const nanoseconds lag = node_.dice_.between(nanoseconds{0}, milliseconds{2});
-    const World::Time when = std::max(clock_.when(std::max(at, now())), world_.now()) + lag;
-    node_.post(when - world_.now(), [this, at] {
+    const World& world = node_->world_;
+    const nanoseconds lag = node_->sim_.dice().between(nanoseconds{0}, milliseconds{2});
+    const World::Time when = std::max(node_->clock_.when(std::max(at, now())), world.now()) + lag;
+    node_->post(when - world.now(), this, [this, at] {
       if (armed_ != at) return;
       armed_ = LocalTime::max();
       on_alarm_();
@@ -34,129 +58,217 @@ class SimNode::SimExecutor : public Executor {
   }
 
   void call(Lane, std::shared_ptr<StoreCall> call) override {
-    node_.post(nanoseconds{0}, [this, call = std::move(call)] { node_.carry_call(call); });
+    if (!node_) return;
+    node_->post(nanoseconds{0}, this,
+                [this, call = std::move(call)] { node_->carry_call(call, this); });
   }
 
   void callback(std::function<void()> task) override {
-    const bool slow = node_.dice_.chance(node_.weather_.slow_callbacks);
-    const nanoseconds longest = slow ? node_.weather_.slowest_callback : milliseconds{1};
-    node_.post(node_.dice_.between(nanoseconds{0}, longest), std::move(task));
+    if (!node_) return;
+    Dice& dice = node_->sim_.dice();
+    const Weather& weather = node_->sim_.weather();
+    const bool slow = dice.chance(weather.slow_callbacks);
+    const nanoseconds longest = slow ? weather.slowest_callback : milliseconds{1};
+    node_->post(dice.between(nanoseconds{0}, longest), this, std::move(task));
   }
 
   void revoke(std::function<void()> task) override {
-    node_.post(node_.dice_.between(nanoseconds{0}, milliseconds{5}), std::move(task));
+    if (!node_) return;
+    node_->post(node_->sim_.dice().between(nanoseconds{0}, milliseconds{5}), this, std::move(task));
   }
 
-  void shut_down() override {}
+  void shut_down() override { is_shut_down_ = true; }
+  bool goes_on_by_itself() const noexcept override { return false; }
 
  private:
-  SimNode& node_;
-  World& world_;
-  const SimClock clock_;
+  SimNode* node_;  // null when it has died
   std::function<void()> on_alarm_;
   LocalTime armed_ = LocalTime::max();
+  bool is_shut_down_ = false;
 };
 
-SimNode::SimNode(World& world, Dice& dice, std::shared_ptr<ModelServer> server,
-                 const Weather& weather, const bool& server_up, SimClock clock)
-    : world_(world),
-      dice_(dice),
-      server_(std::move(server)),
-      weather_(weather),
-      server_up_(server_up),
-      clock_(clock) {}
+SimNode::SimNode(SimWorld& sim, std::string name, SimClock clock)
+    : sim_(sim), world_(sim.world()), name_(std::move(name)), clock_(clock) {}
+
+SimNode::~SimNode() { end_life(); }
+
+void SimNode::run(Program program) {
+  program_ = std::move(program);
+  boot();
+}
 
 void SimNode::boot() {
-  ++life_;
-  paused_ = false;
+  if (is_up_) return;
+  sim_.tell(name_, " boots");
+  is_up_ = true;
   running_since_ = world_.now();
-  auto store = connect_model(server_, [this, life = life_](const std::function<void()>& hint) {
-    if (life == life_) carry_hint(hint);
-  });
-  engine_ = std::make_shared<core::Engine>(std::move(store), std::make_shared<SimExecutor>(*this));
-  engine_->open();
+  if (!program_) return;
+  const std::uint64_t life = life_;
+  std::shared_ptr<void> memory = program_(*this);
+  if (life == life_) {
+    memory_ = std::move(memory);
+  } else {
+    leave_behind(std::move(memory));  // it crashed while it booted
+  }
 }
 
 void SimNode::crash() {
-  ++life_;
-  engine_.reset();
-  held_.clear();
-  paused_ = false;
+  if (!is_up_) return;
+  ++sim_.counts_.crashes;
+  sim_.tell(name_, " crashes");
+  if (sim_.on_crash_) sim_.on_crash_(*this);
+  end_life();
 }
 
-void SimNode::pause() { paused_ = true; }
+void SimNode::end_life() {
+  ++life_;
+  is_up_ = is_paused_ = false;
+  for (const auto& executor : executors_) executor->die();
+  executors_.clear();
+  held_.clear();
+  leave_behind(std::exchange(memory_, nullptr));
+}
+
+void SimNode::pause() {
+  if (!is_up_ || std::exchange(is_paused_, true)) return;
+  ++sim_.counts_.pauses;
+  sim_.tell(name_, " is paused");
+}
 
 void SimNode::resume() {
-  if (!std::exchange(paused_, false)) return;
+  if (!std::exchange(is_paused_, false)) return;
+  sim_.tell(name_, " runs again");
   running_since_ = world_.now();
-  for (World::Task& task : std::exchange(held_, {})) post(nanoseconds{0}, std::move(task));
+  for (Held& held : std::exchange(held_, {})) {
+    post(nanoseconds{0}, held.owner, std::move(held.task));
+  }
 }
 
-void SimNode::post(nanoseconds delay, World::Task task) {
-  world_.after(delay, [this, life = life_, task = std::move(task)] { run(life, task); });
+void SimNode::cut_off() {
+  if (std::exchange(is_cut_, true)) return;
+  ++sim_.counts_.cuts;
+  sim_.tell(name_, " is cut off");
 }
 
-void SimNode::run(std::uint64_t life, World::Task task) {
-  if (life != life_) return;
-  if (paused_) {
-    held_.push_back(std::move(task));
+void SimNode::reconnect() {
+  if (std::exchange(is_cut_, false)) sim_.tell(name_, " is connected again");
+}
+
+Client SimNode::client(ClientOptions options) {
+  options.executor = make_executor();
+  if (sim_.options().records_timeline) {
+    options.on_event = [this, life = life_, theirs = std::move(options.on_event)](const Event& it) {
+      if (life == life_) tell(it);
+      if (theirs) theirs(it);
+    };
+  }
+  return Client(connect(), std::move(options));
+}
+
+std::shared_ptr<Store> SimNode::connect() {
+  return connect_model(sim_.server_, [this, life = life_](const std::function<void()>& hint) {
+    if (life == life_) carry_hint(hint);
+  });
+}
+
+std::shared_ptr<Executor> SimNode::make_executor() {
+  return executors_.emplace_back(std::make_shared<SimExecutor>(*this));
+}
+
+void SimNode::tell(const Event& event) const {
+  const auto say = [&](std::string_view what, std::string_view why) {
+    sim_.tell(name_, what, event.mutex, ", token ", std::to_string(event.token), why);
+  };
+  switch (event.kind) {
+    case Event::Kind::kAcquired:
+      return say(" acquires ", "");
+    case Event::Kind::kReleased:
+      return say(" releases ", "");
+    case Event::Kind::kRevoked:
+      return say(" loses ", std::string(": ") + to_string(event.reason));
+    case Event::Kind::kRenewalFailed:
+      return say(" could not renew ", event.error ? std::string(": ") + event.error->what() : "");
+    case Event::Kind::kRenewed:
+    case Event::Kind::kCalled:
+      return;
+  }
+}
+
+void SimNode::post(nanoseconds delay, World::Task task) { post(delay, nullptr, std::move(task)); }
+
+void SimNode::post(nanoseconds delay, const SimExecutor* owner, World::Task task) {
+  world_.after(delay, [this, life = life_, owner, task = std::move(task)]() mutable {
+    run_task(life, owner, task);
+  });
+}
+
+// An executor lives until the end of its life; a client that closed it before wants nothing more.
+void SimNode::run_task(std::uint64_t life, const SimExecutor* owner, World::Task& task) {
+  if (life != life_ || (owner && owner->is_shut_down())) return;
+  if (is_paused_) {
+    held_.push_back({owner, std::move(task)});
   } else {
     task();
   }
 }
 
 nanoseconds SimNode::one_way() {
-  const bool slow = dice_.chance(weather_.slow);
-  return dice_.between(weather_.latency_from, slow ? weather_.slowest : weather_.latency_to);
+  const Weather& weather = sim_.weather();
+  const bool slow = sim_.dice().chance(weather.slow);
+  return sim_.dice().between(weather.latency_from, slow ? weather.slowest : weather.latency_to);
 }
 
 // A call in true time: it leaves, it may arrive, it may be answered, it may arrive again. An answer
 // nobody waits for any more has changed the server all the same.
-void SimNode::carry_call(const std::shared_ptr<StoreCall>& call) {
-  ++calls;
+void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecutor* owner) {
+  Dice& dice = sim_.dice();
+  const Weather& weather = sim_.weather();
+  ++sim_.counts_.calls;
   call->send();
   const World::Time deadline = std::max(clock_.when(call->deadline()), world_.now());
   const World::Time arrival = world_.now() + one_way();
-  const bool hangs = dice_.chance(weather_.hanging);
-  const World::Time patience = hangs ? deadline + weather_.slowest : deadline;
-  const bool arrives = !is_cut && !dice_.chance(weather_.lost_requests);
-  const auto time_out = [this, call, patience] {
-    post(std::max(patience - world_.now(), nanoseconds{0}), [call] {
+  const bool hangs = dice.chance(weather.hanging);
+  const World::Time patience = hangs ? deadline + weather.slowest : deadline;
+  const bool arrives = !is_cut_ && !dice.chance(weather.lost_requests);
+  const auto time_out = [this, call, owner, patience] {
+    post(std::max(patience - world_.now(), nanoseconds{0}), owner, [call] {
       call->lose();
       call->complete();
     });
   };
   if (!arrives || arrival > patience) time_out();
   if (!arrives) return;
-  world_.at(arrival, [this, call, patience, time_out, life = life_] {
-    const bool performed = server_up_;
+  world_.at(arrival, [this, call, owner, patience, time_out, life = life_] {
+    const bool performed = sim_.is_server_up();
     if (performed) call->perform();
     if (life != life_ || world_.now() > patience) return;
-    if (!paused_ && dice_.chance(weather_.stopped)) {
-      ++stops;
+    if (!is_paused_ && sim_.dice().chance(sim_.weather().stopped)) {
       pause();
-      world_.after(dice_.between(nanoseconds{0}, weather_.longest_stop), [this] { resume(); });
+      world_.after(sim_.dice().between(nanoseconds{0}, sim_.weather().longest_stop),
+                   [this] { resume(); });
     }
     const World::Time reply = world_.now() + one_way();
-    const bool answers = performed && !is_cut && !dice_.chance(weather_.lost_replies);
+    const bool answers = performed && !is_cut_ && !sim_.dice().chance(sim_.weather().lost_replies);
     if (answers && reply <= patience) {
-      post(reply - world_.now(), [call] { call->complete(); });
+      post(reply - world_.now(), owner, [call] { call->complete(); });
     } else {
       time_out();
     }
   });
-  if (dice_.chance(weather_.doubled)) {
-    world_.at(arrival + dice_.between(nanoseconds{0}, weather_.slowest), [this, call] {
-      if (server_up_) call->perform();
+  if (dice.chance(weather.doubled)) {
+    world_.at(arrival + dice.between(nanoseconds{0}, weather.slowest), [this, call] {
+      if (sim_.is_server_up()) call->perform();
     });
   }
 }
 
 void SimNode::carry_hint(const std::function<void()>& hint) {
-  if (is_cut || dice_.chance(weather_.lost_hints)) return;
+  Dice& dice = sim_.dice();
+  if (is_cut_ || dice.chance(sim_.weather().lost_hints)) return;
   post(one_way(), hint);
-  if (dice_.chance(weather_.forged_hints))
-    post(dice_.between(nanoseconds{0}, milliseconds{2000}), hint);
+  if (dice.chance(sim_.weather().forged_hints)) {
+    post(dice.between(nanoseconds{0}, milliseconds{2000}), hint);
+  }
 }
 
 }  // namespace simba::testing

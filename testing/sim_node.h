@@ -1,15 +1,20 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "core/engine.h"
-#include "testing/dice.h"
-#include "testing/model_store.h"
-#include "testing/world.h"
+#include "simba/client.h"
+#include "simba/executor.h"
+#include "simba/store.h"
+#include "simba/testing/world.h"
+#include "simba/time.h"
 
 namespace simba::testing {
+
+class SimWorld;
 
 // A clock that starts anywhere and runs a little too fast or too slow.
 struct SimClock {
@@ -43,49 +48,87 @@ struct Weather {
   double forged_hints = 0;
 };
 
-// One process: an engine on virtual time, with a clock of its own, that can be stopped, killed and
-// cut off.
+// One process, with a clock of its own, that can be paused, killed and cut off. Made by
+// SimWorld::add_node.
+//
+//   boot --- runs --- pause ... resume --- runs --- crash          boot --- ...
+//                     what falls due       at once, in order       with nothing but its program
+//                     is held
+//
+// Threads: that of its world.
 class SimNode {
  public:
-  SimNode(World& world, Dice& dice, std::shared_ptr<ModelServer> server, const Weather& weather,
-          const bool& server_up, SimClock clock);
+  // What the process does when it boots. What it returns is the memory of the process: it lasts
+  // until the crash, and is never destroyed, because a process that is killed runs no destructors.
+  using Program = std::function<std::shared_ptr<void>(SimNode&)>;
+
+  SimNode(SimWorld& sim, std::string name, SimClock clock);
+  ~SimNode();
+  SimNode(const SimNode&) = delete;
+  SimNode& operator=(const SimNode&) = delete;
+
+  const std::string& name() const { return name_; }
+  // Boots it with this program, now and after every crash.
+  void run(Program program);
+
+  // --- its way to the server ---
+
+  // A client on the model server and on virtual time. `options.executor` is replaced.
+  Client client(ClientOptions options = {});
+  // The two of which it is made. An executor serves one client.
+  std::shared_ptr<Store> connect();
+  std::shared_ptr<Executor> make_executor();
+
+  // --- its time ---
+
+  // What its clock shows.
+  LocalTime now() const { return clock_.at(world_.now()); }
+  // Something this process does later: not while it is paused, not after it has crashed.
+  void post(nanoseconds delay, World::Task task);
+
+  // --- what befalls it. Nothing happens where there is nothing to do. ---
 
   void boot();
   void crash();
   void pause();
   void resume();
-  bool is_up() const { return engine_ != nullptr; }
-  bool is_paused() const { return paused_; }
-  bool is_cut = false;
+  void cut_off();    // its calls and their answers are lost
+  void reconnect();  // no longer
+
+  bool is_up() const { return is_up_; }
+  bool is_paused() const { return is_paused_; }
+  bool is_cut() const { return is_cut_; }
+  // When it was booted or resumed last.
   World::Time running_since() const { return running_since_; }
-
-  // Something this process does: not while it is paused, not after it has crashed.
-  void post(nanoseconds delay, World::Task task);
-
-  core::Engine& engine() { return *engine_; }
-  const SimClock& clock() const { return clock_; }
-  World& world() { return world_; }
-  std::uint64_t calls = 0;
-  std::uint64_t stops = 0;
 
  private:
   class SimExecutor;
-  void carry_hint(const std::function<void()>& hint);
-  void carry_call(const std::shared_ptr<StoreCall>& call);
-  nanoseconds one_way();
-  void run(std::uint64_t life, World::Task task);
+  struct Held {
+    const SimExecutor* owner;
+    World::Task task;
+  };
 
+  void post(nanoseconds delay, const SimExecutor* owner, World::Task task);
+  void run_task(std::uint64_t life, const SimExecutor* owner, World::Task& task);
+  void carry_hint(const std::function<void()>& hint);
+  void carry_call(const std::shared_ptr<StoreCall>& call, const SimExecutor* owner);
+  nanoseconds one_way();
+  void tell(const Event& event) const;
+  void end_life();
+
+  SimWorld& sim_;
   World& world_;
-  Dice& dice_;
-  const std::shared_ptr<ModelServer> server_;
-  const Weather& weather_;
-  const bool& server_up_;
+  const std::string name_;
   const SimClock clock_;
-  std::shared_ptr<core::Engine> engine_;
+  Program program_;
+  std::shared_ptr<void> memory_;                         // what the program returned
+  std::vector<std::shared_ptr<SimExecutor>> executors_;  // of this life
   std::uint64_t life_ = 0;
-  bool paused_ = false;
+  bool is_up_ = false;
+  bool is_paused_ = false;
+  bool is_cut_ = false;
   World::Time running_since_{};
-  std::vector<World::Task> held_;  // until it is resumed
+  std::vector<Held> held_;  // until it is resumed
 };
 
 }  // namespace simba::testing

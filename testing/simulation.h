@@ -5,24 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "testing/model_store.h"
+#include "testing/sim_world.h"
 
 // The shipping engine under a virtual clock: one 64-bit seed is one schedule of 120 seconds in
 // which processes crash and pause, calls are lost, doubled, late and reordered, clocks drift,
 // servers restart and hints go astray. After every event the promises are checked; when the faults
 // have ended, somebody must own every mutex within the bound.
 namespace simba::testing {
-
-struct SimOptions {
-  ModelKind kind = ModelKind::kLease;
-  bool records_timeline = false;
-};
-
-struct Violation {
-  std::string promise;  // "P1"
-  std::string what;
-  nanoseconds at{};
-};
 
 struct SimResult {
   std::optional<Violation> violation;

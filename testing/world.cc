@@ -6,20 +6,29 @@
 namespace simba::testing {
 
 void World::at(Time when, Task task) {
-  events_.push_back({std::max(when, now_), planned_++, std::move(task)});
-  std::push_heap(events_.begin(), events_.end(), is_later);
+  if (free_slots_.empty()) {
+    free_slots_.push_back(tasks_.size());
+    tasks_.emplace_back();
+  }
+  const std::size_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  tasks_[slot] = std::move(task);
+  events_.push_back({std::max(when, now_), planned_++, slot});
+  std::push_heap(events_.begin(), events_.end(), Later{});
 }
 
 bool World::step(Time end) {
   if (events_.empty() || events_.front().when > end) {
-    now_ = end;
+    now_ = std::max(now_, end);
     return false;
   }
-  std::pop_heap(events_.begin(), events_.end(), is_later);
-  Event event = std::move(events_.back());
+  std::pop_heap(events_.begin(), events_.end(), Later{});
+  const Event event = events_.back();
   events_.pop_back();
+  const Task task = std::move(tasks_[event.slot]);
+  free_slots_.push_back(event.slot);
   now_ = event.when;
-  event.task();
+  task();
   return true;
 }
 

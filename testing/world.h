@@ -24,18 +24,23 @@ class World {
   bool step(Time end);
 
  private:
+  // Small and plain, because a heap moves its elements about; the task stands in its slot.
   struct Event {
     Time when;
     std::uint64_t number;
-    Task task;
+    std::size_t slot;
   };
-  static bool is_later(const Event& a, const Event& b) {
-    return a.when != b.when ? a.when > b.when : a.number > b.number;
-  }
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      return a.when != b.when ? a.when > b.when : a.number > b.number;
+    }
+  };
 
   Time now_{};
   std::uint64_t planned_ = 0;
   std::vector<Event> events_;  // a heap
+  std::vector<Task> tasks_;    // by slot
+  std::vector<std::size_t> free_slots_;
 };
 
 }  // namespace simba::testing

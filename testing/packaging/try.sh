@@ -8,6 +8,7 @@
 #   pkg_config static|shared        a compiler that asks pkg-config
 #   in_tree add_subdirectory|fetch_content   a project that builds the source as part of itself
 #   outside_store static            a store from outside, with the installed contract suite
+#   simulated static                somebody's own code, in the installed simulation
 set -euo pipefail
 source=$1 scratch=$2 step=$3 kind=$4
 here=$source/testing/packaging
@@ -94,8 +95,17 @@ outside_store() {
   grep -q '[1-9][0-9]* tests\? from' "$scratch/contract.log" || fail "no case of the contract suite was run"
 }
 
+simulated() {
+  local dir=$scratch/simulated
+  rm -rf "$dir"
+  configure -S "$here/simulated" -B "$dir" -DEXAMPLE="$source/examples/simulated.cc" -DCMAKE_PREFIX_PATH="$prefix"
+  build "$dir"
+  "$dir/simulated" > "$scratch/simulated.log" || { cat "$scratch/simulated.log" >&2 && fail "the example says no"; }
+  grep -q '^careless, lease server: broken' "$scratch/simulated.log" || fail "nothing was simulated"
+}
+
 mkdir -p "$scratch"
 case $step in
-  install | find_package | pkg_config | in_tree | outside_store) "$step" ;;
+  install | find_package | pkg_config | in_tree | outside_store | simulated) "$step" ;;
   *) fail "there is no step '$step'" ;;
 esac
