@@ -14,6 +14,7 @@ constexpr milliseconds kForever = std::chrono::hours{24 * 365};
 constexpr milliseconds kPollWithPush{5000};
 constexpr milliseconds kPollWithoutPush{1000};
 constexpr nanoseconds kShortestWait = milliseconds{1};
+constexpr milliseconds kLookAgain{50};  // at what was free, then twice as long each time
 // A retired id is remembered for this many leases: a claim may be late by one, and last another.
 constexpr int kMemory = 2;
 // A watchdog this late did not run: the process or the machine stood still.
@@ -426,7 +427,10 @@ void Contention::wait(const Observation& seen, LocalTime now) {
   if (goal_ == Goal::kObserve) {
     const nanoseconds ends = left(seen.owner.transition_at, seen.now) + milliseconds{1};
     due_kind_ = CallKind::kObserve;
-    due_ = seen.is_free() ? poll_at : std::min(poll_at, now + std::max(ends, kShortestWait));
+    due_ = std::min(poll_at, now + std::max(ends, kShortestWait));
+    free_looks_ = seen.is_free() ? free_looks_ + 1 : 0;
+    // The next owner is often near, and that somebody took it is told to nobody.
+    if (seen.is_free()) due_ = polls ? now + std::min(free_pause(), poll()) : kNever;
     return;
   }
   due_kind_ = CallKind::kTake;
@@ -467,6 +471,10 @@ void Contention::note_owner(Effects& effects, const MutexOwner& owner, const std
   change.self = self;
   if (effects.ended) change.loss = *effects.ended;
   effects.change = std::move(change);
+}
+
+milliseconds Contention::free_pause() const {
+  return kLookAgain * (1 << std::min(free_looks_ - 1, 10U));
 }
 
 bool Contention::is_queued() const { return queues_ && goal_ != Goal::kObserve && has_answer_; }

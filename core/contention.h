@@ -173,6 +173,7 @@ class Contention {
   bool is_queued() const;
   nanoseconds scaled(nanoseconds span) const;
   milliseconds poll() const;
+  milliseconds free_pause() const;
   nanoseconds backoff();
   LossReason why_expired(LocalTime now) const;
 
@@ -203,6 +204,7 @@ class Contention {
   std::optional<Call> call_;
   std::uint64_t last_number_ = 0;
   unsigned failures_ = 0;
+  unsigned free_looks_ = 0;  // of an observer, one after the other
   std::optional<std::uint64_t> jitter_;  // of the next take
 
   std::optional<TermTimes> term_;
