@@ -30,6 +30,18 @@ constexpr Named kBenchmarks[] = {
     {"fairness", fairness},
     {"command", command},
     {"idle-contenders", idle_contenders},
+#ifdef SIMBA_BENCH_POSTGRES
+    {"postgres-pair", postgres_pair},
+    {"postgres-seed", postgres_seed},
+    {"postgres-lost", postgres_lost},
+    {"postgres-hand-over", postgres_hand_over},
+    {"postgres-renewal", postgres_renewal},
+#endif
+#ifdef SIMBA_BENCH_ZOOKEEPER
+    {"zookeeper-pair", zookeeper_pair},
+    {"zookeeper-hand-over", zookeeper_hand_over},
+    {"zookeeper-idle", zookeeper_idle},
+#endif
 };
 
 struct Peer {
@@ -41,6 +53,13 @@ constexpr Peer kPeers[] = {
     {"crowd", crowd_peer},
     {"fairness", fairness_peer},
     {"idle", idle_contenders_peer},
+#ifdef SIMBA_BENCH_POSTGRES
+    {"postgres-catch", postgres_catch_peer},
+#endif
+#ifdef SIMBA_BENCH_ZOOKEEPER
+    {"zookeeper-catch", zookeeper_catch_peer},
+    {"zookeeper-idle", zookeeper_idle_peer},
+#endif
 };
 
 constexpr const char* kHelp = R"(simba_bench: the library against the raw driver, in the same run

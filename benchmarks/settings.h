@@ -32,11 +32,22 @@ void hand_over_to_one_of_many(const Settings&, Report&);
 void fairness(const Settings&, Report&);
 void command(const Settings&, Report&);
 void idle_contenders(const Settings&, Report&);
+void postgres_pair(const Settings&, Report&);
+void postgres_seed(const Settings&, Report&);
+void postgres_lost(const Settings&, Report&);
+void postgres_hand_over(const Settings&, Report&);
+void postgres_renewal(const Settings&, Report&);
+void zookeeper_pair(const Settings&, Report&);
+void zookeeper_hand_over(const Settings&, Report&);
+void zookeeper_idle(const Settings&, Report&);
 
 // What another process of a benchmark does; its arguments are between the two.
 int hand_over_peer(char** arguments);
 int crowd_peer(char** arguments);
 int fairness_peer(char** arguments);
 int idle_contenders_peer(char** arguments);
+int postgres_catch_peer(char** arguments);
+int zookeeper_catch_peer(char** arguments);
+int zookeeper_idle_peer(char** arguments);
 
 }  // namespace simba::bench

@@ -7,8 +7,10 @@ namespace simba::client {
 
 std::vector<std::pair<std::string, OpenStore>> built_in_stores() {
   return {
-      {"memory", [](std::string_view url) { return open_memory(url.substr(url.find(':') + 1)); }},
-      {"sqlite", [](std::string_view url) { return open_sqlite(sqlite_options(url)); }},
+      {"memory", [](std::string_view url,
+                    const LogSink&) { return open_memory(url.substr(url.find(':') + 1)); }},
+      {"sqlite",
+       [](std::string_view url, const LogSink&) { return open_sqlite(sqlite_options(url)); }},
   };
 }
 

@@ -43,23 +43,26 @@ Registry& registry() {
 
 }  // namespace
 
-std::shared_ptr<Store> open(std::string_view url) {
+std::shared_ptr<Store> open(std::string_view url, const LogSink& log) {
   const std::size_t colon = url.find(':');
   if (colon == url.npos || colon == 0) {
     throw Error(Errc::kMisconfigured,
                 "the store's URL has no scheme; write sqlite:/path/to/file or memory:");
   }
-  return registry().find(std::string(url.substr(0, colon)))(url);
+  return registry().find(std::string(url.substr(0, colon)))(url, log);
 }
 
 }  // namespace simba::client
 
 namespace simba::inline v0 {
 
-std::shared_ptr<Store> open_store(std::string_view url) { return client::open(url); }
+std::shared_ptr<Store> open_store(std::string_view url, const LogSink& log) {
+  return client::open(url, log);
+}
 
 Client connect(std::string_view url, ClientOptions options) {
-  return Client(open_store(url), std::move(options));
+  std::shared_ptr<Store> store = open_store(url, options.log);
+  return Client(std::move(store), std::move(options));
 }
 
 void register_store(std::string scheme, StoreFactory open) {

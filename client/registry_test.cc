@@ -49,10 +49,18 @@ TEST(Connect, SaysHowAUrlLooksWhenItHasNoScheme) {
 }
 
 TEST(Connect, OpensAStoreFromOutsideTheTreeUnderItsRegisteredScheme) {
-  register_store("outside", [](std::string_view) { return make_memory(); });
-  const Client client = connect("outside:anything");
+  const auto open = [](std::string_view url, const LogSink& log) {
+    if (log) log(LogLevel::kInfo, "opened " + std::string(url));
+    return make_memory();
+  };
+  register_store("outside", open);
+  std::string said;
+  ClientOptions options;
+  options.log = [&](LogLevel, std::string_view line) { said = line; };
+  const Client client = connect("outside:anything", options);
+  EXPECT_EQ(said, "opened outside:anything");
   EXPECT_TRUE((SimbaLocker{client, "job"}).try_lock());
-  EXPECT_THROW(register_store("outside", [](std::string_view) { return make_memory(); }), Error);
+  EXPECT_THROW(register_store("outside", open), Error);
 }
 
 }  // namespace

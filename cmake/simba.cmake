@@ -45,15 +45,16 @@ function(simba_wants folder)
 endfunction()
 
 # simba_add_library(NAME name SOURCES file... [DEPS target...] [PRIVATE_DEPS target...]
-#                   [STATIC] [INTERNAL] [PACKAGES package...] [PC_REQUIRES module...])
+#                   [STATIC] [INTERNAL] [PACKAGES package...] [PC_REQUIRES module...] [PC_LIBS library...])
 #
 # Makes simba_<name>, alias simba::<name>, installed as a component of the package.
 #   STATIC       a static library also where the others are shared
 #   INTERNAL     static, shared by our own libraries, no component; installed only where they are static
 #   PACKAGES     what find_package must find before a user can link the static library
 #   PC_REQUIRES  the same for pkg-config
+#   PC_LIBS      the same, of a driver that ships no module: its -l flags
 function(simba_add_library)
-  cmake_parse_arguments(arg "STATIC;INTERNAL" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;PACKAGES;PC_REQUIRES" ${ARGN})
+  cmake_parse_arguments(arg "STATIC;INTERNAL" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;PACKAGES;PC_REQUIRES;PC_LIBS" ${ARGN})
   _simba_check_arguments(simba_add_library "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
   set(target simba_${arg_NAME})
   set(kind)
@@ -85,7 +86,8 @@ function(simba_add_library)
   endif()
   get_target_property(type ${target} TYPE)
   if(type STREQUAL STATIC_LIBRARY)
-    set_target_properties(${target} PROPERTIES SIMBA_PACKAGES "${arg_PACKAGES}" SIMBA_PC_REQUIRES "${arg_PC_REQUIRES}")
+    set_target_properties(${target} PROPERTIES
+      SIMBA_PACKAGES "${arg_PACKAGES}" SIMBA_PC_REQUIRES "${arg_PC_REQUIRES}" SIMBA_PC_LIBS "${arg_PC_LIBS}")
   endif()
   if(NOT arg_INTERNAL)
     set_property(GLOBAL APPEND PROPERTY SIMBA_COMPONENTS ${arg_NAME})
@@ -206,6 +208,7 @@ function(simba_install_package)
 
   set(libraries)
   set(requires)
+  set(drivers)
   foreach(component ${components})
     if(NOT component IN_LIST SIMBA_TEST_SUPPORT)
       _simba_closure(simba_${component} closure)
@@ -218,10 +221,14 @@ function(simba_install_package)
       endforeach()
       _simba_collect(simba_${component} SIMBA_PC_REQUIRES modules)
       list(APPEND requires ${modules})
+      _simba_collect(simba_${component} SIMBA_PC_LIBS flags)
+      list(APPEND drivers ${flags})
     endif()
   endforeach()
   list(REMOVE_DUPLICATES requires)
+  list(REMOVE_DUPLICATES drivers)
   list(JOIN libraries " " SIMBA_PC_LIBS)
+  list(JOIN drivers " " SIMBA_PC_DRIVERS)
   list(JOIN requires ", " SIMBA_PC_REQUIRES)
 
   include(CMakePackageConfigHelpers)

@@ -1,0 +1,79 @@
+#include "benchmarks/catch.h"
+
+#include <cstdlib>
+#include <utility>
+
+#include "benchmarks/board.h"
+#include "benchmarks/processes.h"
+
+namespace simba::bench {
+namespace {
+
+constexpr double kHoldMs = 0.5;  // long enough for the other one to be waiting
+constexpr std::uint64_t kWarmUp = 8;
+
+class Player {
+ public:
+  enum class Side { kFirst, kSecond };
+
+  Player(Balls balls, const std::string& board, Side side)
+      : side_(side), board_(board), balls_(std::move(balls)) {}
+
+  Notes& notes() { return *board_; }
+  void take_all() {
+    for (auto& ball : balls_) ball->lock();
+  }
+
+  // Until about `end`; the balls stay with whoever has them then.
+  void play(std::int64_t end) {
+    for (std::uint64_t step = 0; board_->end == 0 || step < board_->end; ++step) {
+      const bool first_gives = step / balls_.size() % 2 == 0;
+      Ball& ball = *balls_[step % balls_.size()];
+      if (first_gives == (side_ == Side::kFirst)) {
+        give(ball, step, end);
+      } else {
+        ball.lock();
+        board_->add_sample(now_ns() - board_->released_at);
+      }
+    }
+  }
+
+ private:
+  // Who gives the last one says so first: the other must not wait for one more.
+  void give(Ball& ball, std::uint64_t step, std::int64_t end) {
+    wait_until([&] { return board_->step >= step; });
+    nap_ms(kHoldMs);
+    if (now_ns() > end || step + 1 >= board_->samples.size()) board_->end = step + 1;
+    board_->released_at = now_ns();
+    ball.unlock();
+  }
+
+  const Side side_;
+  const Board board_;
+  Balls balls_;
+};
+
+}  // namespace
+
+Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> peer,
+                double seconds) {
+  Player first(std::move(balls), board, Player::Side::kFirst);
+  first.take_all();
+  const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
+  peer.push_back(std::to_string(end));
+  const Process second(std::move(peer));
+  first.play(end);
+  Duel duel;
+  const std::array<Samples*, 4> kinds{&duel.raw, &duel.ours, &duel.raw_again, &duel.ours};
+  for (std::uint64_t i = kWarmUp; i < first.notes().step; ++i) {
+    kinds[i % kinds.size()]->add(static_cast<double>(first.notes().samples[i]));
+  }
+  return duel;
+}
+
+void play_along(Balls balls, const std::string& board, const char* end) {
+  Player second(std::move(balls), board, Player::Side::kSecond);
+  second.play(std::atoll(end));
+}
+
+}  // namespace simba::bench

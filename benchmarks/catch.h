@@ -1,0 +1,32 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "benchmarks/measure.h"
+
+namespace simba::bench {
+
+// A mutex that two processes throw to each other.
+class Ball {
+ public:
+  virtual ~Ball() = default;
+  virtual void lock() = 0;
+  virtual void unlock() = 0;
+};
+
+// Two processes hand four balls over to each other, one after the other: raw, ours, raw again,
+// ours. A sample is the time from before the release until the other one has it.
+using Balls = std::array<std::unique_ptr<Ball>, 4>;
+
+// Runs the first process here and the second as `peer`, a program and its arguments to which the
+// end is appended. `board` is a file that both map.
+Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> peer,
+                double seconds);
+// The second process.
+void play_along(Balls balls, const std::string& board, const char* end);
+
+}  // namespace simba::bench

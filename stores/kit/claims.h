@@ -1,0 +1,22 @@
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "simba/export.h"
+#include "simba/store.h"
+
+namespace simba::kit {
+
+// The largest token a column of 64 bits with a sign can hold.
+inline constexpr auto kMaxToken = static_cast<Token>(std::numeric_limits<std::int64_t>::max());
+
+// Whether a row can hold what a claim says, before a statement is sent: one bad claim in it would
+// fail its neighbours. Throw Error (kMisconfigured) that names the value and the limit.
+SIMBA_EXPORT void check_claim(const StoreTraits& traits, const Claim& claim);
+SIMBA_EXPORT void check_term(const StoreTraits& traits, std::string_view mutex,
+                             std::string_view wire_id, Token token);
+SIMBA_EXPORT void check_name(const StoreTraits& traits, std::string_view mutex);
+
+}  // namespace simba::kit

@@ -1,0 +1,204 @@
+#include "stores/kit/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "simba/error.h"
+
+namespace simba::kit {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class Done>
+bool eventually(Done done) {
+  for (int i = 0; i < 5'000 && !done(); ++i) std::this_thread::sleep_for(1ms);
+  return done();
+}
+
+// A server that counts its connections and has only so many.
+struct Server {
+  std::atomic<int> open{0}, most{100}, tries{0}, highest{0};
+  std::atomic<bool> hangs{false};
+  std::atomic<int> generation{0};  // connections of an earlier one are dead
+};
+
+class FakeConnection : public Pooled {
+ public:
+  explicit FakeConnection(std::shared_ptr<Server> server)
+      : server_(std::move(server)), generation_(server_->generation) {
+    server_->highest = std::max<int>(server_->highest, ++server_->open);
+  }
+  ~FakeConnection() override { --server_->open; }
+  bool is_usable() noexcept override { return !spoilt && generation_ == server_->generation; }
+  bool spoilt = false;
+
+ private:
+  const std::shared_ptr<Server> server_;
+  const int generation_;
+};
+
+class PoolTest : public ::testing::Test {
+ protected:
+  Pool make(std::size_t most = 4, std::size_t reserved = 1) {
+    return Pool({"mine", most, reserved, [server = server](const StopSignal& stop) {
+                   ++server->tries;
+                   while (server->hangs && stop.pause(1ms)) continue;
+                   if (server->open >= server->most) {
+                     throw Error(Errc::kUnreachable, "mine: the server is full");
+                   }
+                   return std::make_unique<FakeConnection>(server);
+                 }});
+  }
+  static LocalTime soon() { return BootClock::now() + 5s; }
+  static std::string error_of(Pool& pool, Lane lane, milliseconds patience) {
+    try {
+      pool.borrow(lane, BootClock::now() + patience);
+      return "none";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }
+
+  const std::shared_ptr<Server> server = std::make_shared<Server>();
+};
+
+TEST_F(PoolTest, OneConnectionServesOneCallAfterTheOther) {
+  Pool pool = make();
+  for (int i = 0; i < 100; ++i) pool.borrow(i % 2 == 0 ? Lane::kAsk : Lane::kKeep, soon());
+  EXPECT_EQ(server->tries, 1);
+}
+
+TEST_F(PoolTest, ASpoiltConnectionIsNotUsedAgain) {
+  Pool pool = make();
+  {
+    const Pool::Borrowed first = pool.borrow(Lane::kAsk, soon());
+    static_cast<FakeConnection&>(first.get()).spoilt = true;
+  }
+  EXPECT_EQ(server->open, 0);
+  pool.borrow(Lane::kAsk, soon());
+  EXPECT_EQ(server->tries, 2);
+}
+
+TEST_F(PoolTest, ADeadConnectionIsNoticedBeforeItCostsACall) {
+  Pool pool = make();
+  pool.borrow(Lane::kAsk, soon());
+  ++server->generation;
+  EXPECT_TRUE(pool.borrow(Lane::kAsk, soon()).get().is_usable());
+}
+
+TEST_F(PoolTest, AcquisitionsLeaveTheReservedOneToRenewals) {
+  Pool pool = make(3, 1);
+  const auto a = pool.borrow(Lane::kAsk, soon());
+  const auto b = pool.borrow(Lane::kAsk, soon());
+  EXPECT_NE(error_of(pool, Lane::kAsk, 50ms), "none");
+  EXPECT_EQ(error_of(pool, Lane::kKeep, 5s), "none");
+}
+
+TEST_F(PoolTest, TheReservedOneIsOpenedBeforeTheServerIsFull) {
+  server->most = 2;
+  Pool pool = make(8, 1);
+  const auto held = pool.borrow(Lane::kAsk, soon(), Pool::Reserve::kNow);
+  ASSERT_TRUE(eventually([&] { return server->open == 2; }));
+  // Others ask in vain, while the opener tries and fails.
+  std::vector<std::jthread> others;
+  for (int i = 0; i < 4; ++i) {
+    others.emplace_back([&] { EXPECT_NE(error_of(pool, Lane::kAsk, 200ms), "none"); });
+  }
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(error_of(pool, Lane::kKeep, 5s), "none");
+    std::this_thread::sleep_for(2ms);
+  }
+}
+
+TEST_F(PoolTest, OnlyCallsAskForTheReservedOne) {
+  server->most = 1;
+  Pool pool = make(8, 1);
+  pool.borrow(Lane::kAsk, soon(), Pool::Reserve::kNow);
+  ASSERT_TRUE(eventually([&] { return server->tries == 2; }));
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(server->tries, 2) << "a full server is asked again and again";
+}
+
+TEST_F(PoolTest, ARenewalIsServedBeforeAcquisitions) {
+  server->most = 1;
+  Pool pool = make();
+  std::optional<Pool::Borrowed> held(pool.borrow(Lane::kAsk, soon()));
+  std::atomic<int> order{0}, keep_was{0};
+  std::vector<std::jthread> waiters;
+  for (int i = 0; i < 3; ++i) {
+    waiters.emplace_back([&] {
+      const auto mine = pool.borrow(Lane::kAsk, soon());
+      ++order;
+      std::this_thread::sleep_for(20ms);
+    });
+  }
+  std::this_thread::sleep_for(20ms);
+  waiters.emplace_back([&] {
+    const auto mine = pool.borrow(Lane::kKeep, soon());
+    keep_was = ++order;
+  });
+  std::this_thread::sleep_for(20ms);
+  held.reset();
+  waiters.clear();
+  EXPECT_LE(keep_was, 2) << "it stood in the queue of the others";
+}
+
+TEST_F(PoolTest, WhoWaitsHearsAtOnceWhyNoneCanBeOpened) {
+  server->most = 0;
+  Pool pool = make();
+  const LocalTime began = BootClock::now();
+  EXPECT_EQ(error_of(pool, Lane::kAsk, 10s), "mine: the server is full");
+  EXPECT_LT(BootClock::now() - began, 2s);
+  server->most = 1;
+  EXPECT_TRUE(eventually([&] { return error_of(pool, Lane::kAsk, 1s) == "none"; }));
+}
+
+TEST_F(PoolTest, AServerThatRefusesIsLeftAloneForAWhile) {
+  server->most = 0;
+  Pool pool = make();
+  const LocalTime until = BootClock::now() + 300ms;
+  while (BootClock::now() < until) EXPECT_NE(error_of(pool, Lane::kAsk, 1s), "none");
+  EXPECT_LT(server->tries, 20);
+}
+
+TEST_F(PoolTest, ACallEndsAtItsDeadlineWhileOpeningHangs) {
+  server->hangs = true;
+  Pool pool = make();
+  const LocalTime began = BootClock::now();
+  EXPECT_EQ(error_of(pool, Lane::kAsk, 50ms), "mine: no connection was open before the deadline");
+  EXPECT_GE(BootClock::now() - began, 50ms);
+  EXPECT_LT(BootClock::now() - began, 2s);
+}
+
+TEST_F(PoolTest, ManyThreadsNeverHaveMoreThanAllowed) {
+  Pool pool = make(3, 1);
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; round < 300; ++round) {
+        const auto mine = pool.borrow((i + round) % 3 == 0 ? Lane::kKeep : Lane::kAsk, soon());
+        if (round % 50 == 0) static_cast<FakeConnection&>(mine.get()).spoilt = true;
+        if (round % 70 == 0) pool.drop_idle();
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_LE(server->highest, 3);
+}
+
+TEST_F(PoolTest, NothingStaysOpenBehindIt) {
+  {
+    Pool pool = make();
+    pool.borrow(Lane::kAsk, soon(), Pool::Reserve::kNow);
+  }
+  EXPECT_TRUE(eventually([&] { return server->open == 0; }));
+}
+
+}  // namespace
+}  // namespace simba::kit

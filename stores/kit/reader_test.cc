@@ -1,0 +1,134 @@
+#include "stores/kit/reader.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace simba::kit {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class Done>
+bool eventually(Done done) {
+  for (int i = 0; i < 5'000 && !done(); ++i) std::this_thread::sleep_for(1ms);
+  return done();
+}
+
+// What the other side does: news, or the end of the connection.
+struct Line {
+  std::mutex guard;
+  std::deque<std::string> news;  // guarded by guard; "cut" ends the connection
+  std::atomic<int> opened{0};
+  std::atomic<bool> refuses{false}, cannot_push{false};
+
+  void say(std::string word) {
+    const std::lock_guard lock(guard);
+    news.push_back(std::move(word));
+  }
+};
+
+class LineSource : public Source {
+ public:
+  explicit LineSource(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+  void read(const StopSignal& stop, const Hint& hint) override {
+    if (!stop.pause(1ms)) return;
+    const std::lock_guard lock(line_->guard);
+    if (line_->news.empty()) return;
+    const std::string word = line_->news.front();
+    line_->news.pop_front();
+    if (word == "cut") throw Error(Errc::kUnreachable, "cut");
+    hint(word);
+  }
+
+ private:
+  const std::shared_ptr<Line> line_;
+};
+
+class ReaderTest : public ::testing::Test {
+ protected:
+  Reader::Parts parts() {
+    Reader::Parts made;
+    made.name = "test-reader";
+    made.backoff = Backoff(1ms, 5ms);
+    made.open = [line = line](const StopSignal&) -> std::unique_ptr<Source> {
+      if (line->cannot_push) return nullptr;
+      if (line->refuses) throw Error(Errc::kUnreachable, "refused");
+      ++line->opened;
+      return std::make_unique<LineSource>(line);
+    };
+    made.hint = [this](std::string_view mutex) {
+      const std::lock_guard lock(guard);
+      hints.emplace_back(mutex);
+    };
+    made.on_trouble = [this](const Error&) { ++troubles; };
+    return made;
+  }
+  std::vector<std::string> heard() {
+    const std::lock_guard lock(guard);
+    return hints;
+  }
+
+  const std::shared_ptr<Line> line = std::make_shared<Line>();
+  std::mutex guard;
+  std::vector<std::string> hints;  // guarded by guard
+  std::atomic<int> troubles{0};
+};
+
+TEST_F(ReaderTest, PassesHintsOnAfterOneForAny) {
+  const Reader reader(parts());
+  line->say("report");
+  ASSERT_TRUE(eventually([&] { return heard().size() == 2; }));
+  EXPECT_EQ(heard(), (std::vector<std::string>{"", "report"}));
+  EXPECT_TRUE(reader.is_live());
+}
+
+TEST_F(ReaderTest, OpensAgainWhatWasLostAndSaysSoOnce) {
+  const Reader reader(parts());
+  ASSERT_TRUE(eventually([&] { return reader.is_live(); }));
+  line->refuses = true;
+  line->say("cut");
+  ASSERT_TRUE(eventually([&] { return !reader.is_live() && troubles == 1; }));
+  std::this_thread::sleep_for(30ms);
+  EXPECT_EQ(troubles, 1) << "one outage, one line";
+  line->refuses = false;
+  ASSERT_TRUE(eventually([&] { return reader.is_live(); }));
+  EXPECT_EQ(line->opened, 2);
+  EXPECT_TRUE(eventually([&] {
+    return heard() == std::vector<std::string>{"", ""};
+  })) << "what changed in between was not heard";
+  line->say("cut");
+  EXPECT_TRUE(eventually([&] { return troubles == 2; })) << "another outage, another line";
+}
+
+TEST_F(ReaderTest, IsNeverLiveWhereNothingCanBePushed) {
+  line->cannot_push = true;
+  const Reader reader(parts());
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(reader.is_live());
+  EXPECT_EQ(line->opened, 0);
+  EXPECT_EQ(troubles, 0);
+}
+
+TEST_F(ReaderTest, NothingIsHeardAfterItsEnd) {
+  for (int round = 0; round < 20; ++round) {
+    auto reader = std::make_unique<Reader>(parts());
+    line->say("x");
+    if (round % 2 == 0) eventually([&] { return reader->is_live(); });
+    reader.reset();
+    const std::size_t before = heard().size();
+    line->say("y");
+    std::this_thread::sleep_for(3ms);
+    EXPECT_EQ(heard().size(), before);
+    const std::lock_guard lock(line->guard);
+    line->news.clear();
+  }
+}
+
+}  // namespace
+}  // namespace simba::kit

@@ -1,0 +1,122 @@
+#include "stores/kit/worker.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <ctime>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "simba/error.h"
+#include "stores/kit/forked.h"
+
+namespace simba::kit {
+namespace {
+
+constexpr std::chrono::seconds kPatience{2};
+
+timespec as_timespec(nanoseconds length) {
+  const auto count = std::max<nanoseconds::rep>(length.count(), 0);
+  return {count / 1'000'000'000, count % 1'000'000'000};
+}
+
+// New threads inherit the mask: signals belong to threads of the user.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+StopSignal::StopSignal() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (descriptor_ >= 0) return;
+  throw Error(Errc::kUnreachable, "there is no file descriptor left for a thread of the library: " +
+                                      std::generic_category().message(errno));
+}
+
+StopSignal::~StopSignal() { close(descriptor_); }
+
+void StopSignal::request() noexcept { eventfd_write(descriptor_, 1); }
+
+bool StopSignal::is_requested() const noexcept { return !pause(nanoseconds::zero()); }
+
+bool StopSignal::pause(nanoseconds length) const noexcept {
+  pollfd source{descriptor_, POLLIN, 0};
+  const timespec time = as_timespec(length);
+  return ppoll(&source, 1, &time, nullptr) == 0;
+}
+
+struct Worker::State {
+  const pid_t process = getpid();
+  StopSignal stop;
+  std::mutex guard;
+  std::condition_variable ended;
+  bool running = true;        // guarded by guard
+  std::thread::id thread_id;  // guarded by guard
+};
+
+Worker::Worker(const std::string& name, Task task) : state_(std::make_shared<State>()) {
+  const SignalsBlocked blocked;
+  try {
+    std::thread([state = state_, name, task = std::move(task)]() mutable {
+      pthread_setname_np(pthread_self(), name.c_str());
+      {
+        const std::lock_guard lock(state->guard);
+        state->thread_id = std::this_thread::get_id();
+      }
+      task(state->stop);
+      task = nullptr;  // what it owns goes before anybody hears of the end
+      const std::lock_guard lock(state->guard);
+      state->running = false;
+      state->ended.notify_all();
+    }).detach();
+  } catch (const std::system_error& error) {
+    throw Error(Errc::kUnreachable, std::string("no thread can be started: ") + error.what());
+  }
+}
+
+Worker::~Worker() {
+  if (getpid() != state_->process) {
+    leave_alone(std::move(state_));
+    return;
+  }
+  state_->stop.request();
+  std::unique_lock lock(state_->guard);
+  if (state_->thread_id == std::this_thread::get_id()) return;  // it ends itself
+  state_->ended.wait_for(lock, kPatience, [&] { return !state_->running; });
+}
+
+const StopSignal& Worker::stop() const { return state_->stop; }
+
+bool wait_for(int descriptor, short events, LocalTime deadline, const StopSignal* stop) noexcept {
+  pollfd sources[] = {{descriptor, events, 0}, {stop ? stop->descriptor() : -1, POLLIN, 0}};
+  while (true) {
+    const nanoseconds left = deadline - BootClock::now();
+    const timespec time = as_timespec(left);
+    const bool for_ever = deadline == LocalTime::max();
+    const int ready = ppoll(sources, stop ? 2 : 1, for_ever ? nullptr : &time, nullptr);
+    if (ready > 0) return sources[1].revents == 0;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+}  // namespace simba::kit

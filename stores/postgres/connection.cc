@@ -1,0 +1,214 @@
+#include "stores/postgres/connection.h"
+
+#include <poll.h>
+
+#include <optional>
+
+namespace simba::postgres {
+namespace {
+
+constexpr int kBinaryResult = 1;
+constexpr int kOldestServer = 120'000;  // MATERIALIZED
+
+}  // namespace
+
+Connection::Connection(Endpoint& endpoint, const kit::StopSignal& stop)
+    : endpoint_(endpoint), connection_(connect_to_any(stop)) {
+  PQsetErrorVerbosity(get(), PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(
+      get(), [](void*, const PGresult*) {}, nullptr);
+  PQsetnonblocking(get(), 1);
+  look_around(BootClock::now() + endpoint_.connect_timeout());
+}
+
+Connection::~Connection() = default;
+
+Connection::Handle Connection::connect_to_any(const kit::StopSignal& stop) {
+  if (endpoint_.options().connector) {
+    Handle given(endpoint_.options().connector());
+    if (given && PQstatus(given.get()) == CONNECTION_OK) return given;
+    throw connect_failure(given ? PQerrorMessage(given.get()) : "the connector gave none",
+                          endpoint_.where());
+  }
+  std::optional<Error> first;
+  for (const Endpoint::Keywords& keywords : endpoint_.candidates()) {
+    try {
+      return connect_to(keywords, stop);
+    } catch (const Error& error) {
+      if (!first || (first->is_transient() && !error.is_transient())) first = error;
+    }
+  }
+  throw Error(*first);
+}
+
+Connection::Handle Connection::connect_to(const Endpoint::Keywords& keywords,
+                                          const kit::StopSignal& stop) {
+  std::vector<const char*> names, values;
+  for (const auto& [name, value] : keywords) {
+    names.push_back(name.c_str());
+    values.push_back(value.c_str());
+  }
+  names.push_back(nullptr);
+  values.push_back(nullptr);
+  const LocalTime deadline = BootClock::now() + endpoint_.connect_timeout();
+  Handle opened(PQconnectStartParams(names.data(), values.data(), 0));
+  if (!opened) throw Error(Errc::kUnreachable, "postgres: there is no memory left");
+  PQsetErrorVerbosity(opened.get(), PQERRORS_VERBOSE);
+  PQsetNoticeReceiver(
+      opened.get(), [](void*, const PGresult*) {}, nullptr);
+  PostgresPollingStatusType wants = PGRES_POLLING_WRITING;
+  while (PQstatus(opened.get()) != CONNECTION_BAD && wants != PGRES_POLLING_OK) {
+    const auto events = static_cast<short>(wants == PGRES_POLLING_READING ? POLLIN : POLLOUT);
+    if (!kit::wait_for(PQsocket(opened.get()), events, deadline, &stop)) {
+      throw Error(Errc::kUnreachable,
+                  "postgres at " + endpoint_.where() + ": no connection within " +
+                      std::to_string(endpoint_.connect_timeout().count()) +
+                      " ms; is the address right, and does a firewall let it through?");
+    }
+    wants = PQconnectPoll(opened.get());
+    if (wants == PGRES_POLLING_FAILED) break;
+  }
+  if (PQstatus(opened.get()) == CONNECTION_OK) return opened;
+  throw connect_failure(PQerrorMessage(opened.get()), endpoint_.where());
+}
+
+void Connection::look_around(LocalTime deadline) {
+  if (PQserverVersion(get()) < kOldestServer) {
+    throw Error(Errc::kMisconfigured, "postgres at " + endpoint_.where() +
+                                          ": the server has version " +
+                                          std::to_string(PQserverVersion(get()) / 10'000) +
+                                          "; this store needs 12 or newer");
+  }
+  const char* encoding = PQparameterStatus(get(), "server_encoding");
+  const std::string_view name = encoding != nullptr ? encoding : "UTF8";
+  if (name != "UTF8" && name != "SQL_ASCII") {
+    throw Error(Errc::kMisconfigured, "postgres at " + endpoint_.where() +
+                                          ": the database has the encoding " + std::string(name) +
+                                          ", which cannot hold every name; use one with UTF8");
+  }
+  using Pooler = PostgresOptions::Pooler;
+  const Pooler pooler = endpoint_.options().pooler;
+  pooled_ = pooler == Pooler::kTransaction || endpoint_.is_behind_pooler();
+  if (pooled_ || pooler == Pooler::kNone) return;
+  // A pooler makes up the process id that it gives to its clients.
+  const Result pid = execute("SELECT pg_backend_pid()::text", deadline);
+  pooled_ = pid.text(0, 0) != std::to_string(PQbackendPID(get()));
+  if (pooled_) endpoint_.note_pooler();
+}
+
+bool Connection::is_usable() noexcept {
+  if (broken_ || PQstatus(get()) != CONNECTION_OK || PQtransactionStatus(get()) != PQTRANS_IDLE) {
+    return false;
+  }
+  // The server says good-bye, if it can, when it closes a connection.
+  if (!kit::wait_for(PQsocket(get()), POLLIN, LocalTime{})) return true;
+  return PQconsumeInput(get()) == 1 && PQstatus(get()) == CONNECTION_OK;
+}
+
+Result Connection::run(const Statement& statement, const Parameters& parameters,
+                       LocalTime deadline) {
+  if (BootClock::now() >= deadline) {
+    throw Error(Errc::kTimeout, "postgres: the deadline of the call passed; nothing was sent");
+  }
+  const int count = parameters.count();
+  check_sent(pooled_
+                 ? PQsendQueryParams(get(), statement.sql.c_str(), count, statement.types.data(),
+                                     parameters.values(), parameters.lengths(),
+                                     parameters.formats(), kBinaryResult)
+                 : PQsendQueryPrepared(get(), statement.name, count, parameters.values(),
+                                       parameters.lengths(), parameters.formats(), kBinaryResult));
+  flush(deadline);
+  Result result(next(deadline));
+  drain(deadline);
+  // A table that was there is not, or is another one: a new connection looks for it, or makes it.
+  broken_ = broken_ || sql_state(result.get()).starts_with("42P01") ||
+            sql_state(result.get()).starts_with("42703");
+  check(result);
+  return result;
+}
+
+Result Connection::execute(const std::string& sql, LocalTime deadline) {
+  check_sent(PQsendQuery(get(), sql.c_str()));
+  flush(deadline);
+  Result result(next(deadline));
+  drain(deadline);
+  check(result);
+  return result;
+}
+
+void Connection::prepare(const std::string& settings, std::span<const Statement> statements,
+                         LocalTime deadline) {
+  if (PQenterPipelineMode(get()) != 1) fail_lost();
+  check_sent(PQsendQueryParams(get(), settings.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0));
+  for (const Statement& each : statements) {
+    check_sent(PQsendPrepare(get(), each.name, each.sql.c_str(),
+                             static_cast<int>(each.types.size()), each.types.data()));
+  }
+  check_sent(PQpipelineSync(get()));
+  flush(deadline);
+  Result first_error;
+  while (true) {
+    Result result(next(deadline));
+    if (result.get() == nullptr) continue;  // between two answers
+    const ExecStatusType status = PQresultStatus(result.get());
+    if (status == PGRES_PIPELINE_SYNC) break;
+    if (status == PGRES_FATAL_ERROR && first_error.get() == nullptr) {
+      first_error = std::move(result);
+      if (PQstatus(get()) != CONNECTION_OK) break;
+    }
+  }
+  if (first_error.get() != nullptr && PQstatus(get()) != CONNECTION_OK) check(first_error);
+  if (PQexitPipelineMode(get()) != 1) fail_lost();
+  if (first_error.get() != nullptr) check(first_error);
+}
+
+void Connection::check_sent(int sent) {
+  if (sent != 1) fail_lost();
+}
+
+void Connection::flush(LocalTime deadline) {
+  while (true) {
+    const int left = PQflush(get());
+    if (left == 0) return;
+    if (left < 0) fail_lost();
+    // A server that answers before it has read all would block otherwise.
+    if (!kit::wait_for(PQsocket(get()), POLLIN | POLLOUT, deadline)) fail_late();
+    if (PQconsumeInput(get()) != 1) fail_lost();
+  }
+}
+
+PGresult* Connection::next(LocalTime deadline) {
+  while (PQisBusy(get()) != 0) {
+    if (!kit::wait_for(PQsocket(get()), POLLIN, deadline)) fail_late();
+    if (PQconsumeInput(get()) != 1) fail_lost();
+  }
+  return PQgetResult(get());
+}
+
+// An answer ends with nothing.
+void Connection::drain(LocalTime deadline) {
+  while (PGresult* more = next(deadline)) PQclear(more);
+}
+
+void Connection::check(const Result& result) {
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return;
+  const std::string_view state = sql_state(result.get());
+  if (state.empty()) fail_lost();
+  broken_ = broken_ || breaks_connection(state);
+  throw failure(result.get(), endpoint_.where(), endpoint_.table());
+}
+
+void Connection::fail_lost() {
+  broken_ = true;
+  throw lost(get(), endpoint_.where());
+}
+
+void Connection::fail_late() {
+  broken_ = true;
+  throw Error(Errc::kTimeout, "postgres at " + endpoint_.where() +
+                                  ": no answer before the deadline; whether the server acted is "
+                                  "unknown");
+}
+
+}  // namespace simba::postgres

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "simba/time.h"
+#include "stores/kit/pool.h"
+#include "stores/kit/worker.h"
+#include "stores/postgres/endpoint.h"
+#include "stores/postgres/failure.h"
+#include "stores/postgres/parameters.h"
+#include "stores/postgres/result.h"
+
+namespace simba::postgres {
+
+// A statement of ours; its name is that of the prepared one.
+struct Statement {
+  const char* name;
+  std::string sql;
+  std::vector<unsigned> types;  // of the parameters
+};
+
+// One connection, with deadlines: libpq's asynchronous calls and poll().
+//
+// Threads: one at a time. Errors: Error, see failure.h. After a deadline that passed, and after
+// some errors, it is not usable any more.
+class Connection : public kit::Pooled {
+ public:
+  // Connects, blocking: names are resolved without a deadline.
+  Connection(Endpoint& endpoint, const kit::StopSignal& stop);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() override;
+
+  bool is_usable() noexcept override;
+  // A pooler answers: nothing of a session lasts from one statement to the next.
+  bool is_pooled() const noexcept { return pooled_; }
+
+  Result run(const Statement& statement, const Parameters& parameters, LocalTime deadline);
+  Result execute(const std::string& sql, LocalTime deadline);
+  // Settings of the session and statements to come, in one round trip.
+  void prepare(const std::string& settings, std::span<const Statement> statements,
+               LocalTime deadline);
+
+  PGconn* get() const noexcept { return connection_.get(); }
+  const Endpoint& endpoint() const noexcept { return endpoint_; }
+  // The connection broke: call this instead of using it on.
+  [[noreturn]] void fail_lost();
+
+ private:
+  struct Finish {
+    void operator()(PGconn* connection) const { PQfinish(connection); }
+  };
+  using Handle = std::unique_ptr<PGconn, Finish>;
+
+  Handle connect_to(const Endpoint::Keywords& keywords, const kit::StopSignal& stop);
+  Handle connect_to_any(const kit::StopSignal& stop);
+  void look_around(LocalTime deadline);
+  void check_sent(int sent);
+  void flush(LocalTime deadline);
+  PGresult* next(LocalTime deadline);
+  void drain(LocalTime deadline);
+  void check(const Result& result);
+  [[noreturn]] void fail_late();
+
+  Endpoint& endpoint_;
+  Handle connection_;
+  bool pooled_ = false;
+  bool broken_ = false;
+};
+
+}  // namespace simba::postgres

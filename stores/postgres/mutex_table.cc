@@ -1,0 +1,213 @@
+#include "stores/postgres/mutex_table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "stores/kit/claims.h"
+#include "stores/postgres/statements.h"
+
+namespace simba::postgres {
+namespace {
+
+constexpr int kPlace = 6;  // the column
+
+StoreTime at(std::int64_t ms) { return StoreTime{milliseconds{ms}}; }
+
+// Three quarters of what is left: the answer needs time too. In milliseconds, as text.
+struct LockLimit {
+  explicit LockLimit(LocalTime deadline) {
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - BootClock::now()).count();
+    const auto limit = std::clamp<milliseconds::rep>(left * 3 / 4, 1, 1'000'000'000);
+    size = static_cast<std::size_t>(std::to_chars(digits.data(), digits.data() + 16, limit).ptr -
+                                    digits.data());
+  }
+  std::string_view text() const { return {digits.data(), size}; }
+  std::array<char, 16> digits{};
+  std::size_t size;
+};
+
+// A row that does not exist is nobody's.
+Observation read_row(const Result& result, int row) {
+  const StoreTime now = at(result.number(row, 5));
+  if (result.is_null(row, 0)) return {MutexOwner::none(), now};
+  const std::int64_t token = result.number(row, 4);
+  if (token < 0) {
+    throw Error(Errc::kCorrupt,
+                "postgres: a row of the table holds the token " + std::to_string(token));
+  }
+  return {{std::string(result.text(row, 0)), at(result.number(row, 1)), at(result.number(row, 2)),
+           at(result.number(row, 3)), static_cast<Token>(token)},
+          now};
+}
+
+// A row with the last token there is can never be taken again: that is no answer to a take.
+Answer read_answer(const Result& result, int row, bool to_a_take) try {
+  Observation seen = read_row(result, row);
+  if (to_a_take && seen.owner.token >= kit::kMaxToken) {
+    return Error(Errc::kCorrupt,
+                 "postgres: the row of this mutex holds a token at the end of its range");
+  }
+  return seen;
+} catch (const Error& error) {
+  return error;
+}
+
+std::size_t place_of(const Result& result, int row, int column, std::size_t count) {
+  const std::int64_t place = result.number(row, column);
+  if (place < 1 || static_cast<std::uint64_t>(place) > count) {
+    throw Error(Errc::kCorrupt, "postgres: an answer to claim " + std::to_string(place) + " of " +
+                                    std::to_string(count));
+  }
+  return static_cast<std::size_t>(place) - 1;
+}
+
+std::int64_t lease_of(const Claim& claim) { return (claim.ttl + claim.transition).count(); }
+
+// What a new term's token is at least; or the token of the term to renew.
+std::int64_t token_of(const Claim& claim) {
+  return static_cast<std::int64_t>(claim.renews() ? claim.token : claim.floor + 1);
+}
+
+// The columns of a batch.
+struct Columns {
+  explicit Columns(std::span<const Claim> claims) {
+    for (const Claim& claim : claims) {
+      mutexes.push_back(claim.mutex);
+      owners.push_back(claim.wire_id);
+      ttls.push_back(claim.ttl.count());
+      leases.push_back(lease_of(claim));
+      tokens.push_back(token_of(claim));
+    }
+  }
+  std::vector<std::string_view> mutexes, owners;
+  std::vector<std::int64_t> ttls, leases, tokens;
+};
+
+}  // namespace
+
+MutexTable::MutexTable(const Endpoint& endpoint) : statements_(make_statements(endpoint)) {}
+
+Answers MutexTable::contend(Connection& connection, std::span<const Claim> claims,
+                            LocalTime deadline) const {
+  if (claims.size() > 1) return contend_many(connection, claims, deadline);
+  Answers answers;
+  answers.push_back(contend_one(connection, claims.front(), deadline));
+  return answers;
+}
+
+Answer MutexTable::contend_one(Connection& connection, const Claim& claim, LocalTime deadline) const
+    try {
+  Result result = ask_one(connection, claim, deadline);
+  // Somebody was faster between the look and the lock: now the look shows who.
+  if (result.rows() == 0) result = ask_one(connection, claim, deadline);
+  if (result.rows() == 0) return Blocked{};
+  return read_answer(result, 0, !claim.renews());
+} catch (const Failure& error) {
+  if (!error.is(SqlState::kLocked)) throw;
+  return Blocked{};
+}
+
+Result MutexTable::ask_one(Connection& connection, const Claim& claim, LocalTime deadline) const {
+  const LockLimit limit(deadline);
+  Parameters parameters;
+  if (!claim.renews()) {
+    parameters.text(limit.text()).text(claim.mutex).text(claim.wire_id).number(claim.ttl.count());
+    parameters.number(lease_of(claim)).number(token_of(claim));
+    return connection.run(statements_[kTakeOne], parameters, deadline);
+  }
+  const Columns columns({&claim, 1});
+  parameters.text(limit.text()).texts(columns.mutexes).texts(columns.owners);
+  parameters.numbers(columns.ttls).numbers(columns.leases).numbers(columns.tokens);
+  return connection.run(statements_[kRenewOne], parameters, deadline);
+}
+
+Answers MutexTable::contend_many(Connection& connection, std::span<const Claim> claims,
+                                 LocalTime deadline) const {
+  const bool takes = !claims.front().renews();
+  const LockLimit limit(deadline);
+  const Columns columns(claims);
+  Parameters parameters;
+  parameters.text(limit.text()).texts(columns.mutexes).texts(columns.owners);
+  parameters.numbers(columns.ttls).numbers(columns.leases).numbers(columns.tokens);
+  const Result result =
+      connection.run(statements_[takes ? kTakeMany : kRenewMany], parameters, deadline);
+  Answers answers(claims.size(), Blocked{});
+  for (int row = 0; row < result.rows(); ++row) {
+    answers[place_of(result, row, kPlace, claims.size())] = read_answer(result, row, takes);
+  }
+  return answers;
+}
+
+Answers MutexTable::release(Connection& connection, std::span<const Claim> claims,
+                            LocalTime deadline, std::vector<std::string_view>& freed) const {
+  const LockLimit limit(deadline);
+  Parameters parameters;
+  if (claims.size() == 1) {
+    const Claim& claim = claims.front();
+    parameters.text(limit.text()).text(claim.mutex).text(claim.wire_id);
+    parameters.number(static_cast<std::int64_t>(claim.token));
+    try {
+      const Result result = connection.run(statements_[kReleaseOne], parameters, deadline);
+      if (result.rows() > 0) freed.push_back(claim.mutex);
+    } catch (const Failure& error) {
+      if (!error.is(SqlState::kLocked)) throw;
+      return Answers(1, Blocked{});
+    }
+    return Answers(1, Observation{});
+  }
+  const Columns columns(claims);
+  std::vector<std::int64_t> tokens;
+  for (const Claim& claim : claims) tokens.push_back(static_cast<std::int64_t>(claim.token));
+  parameters.text(limit.text()).texts(columns.mutexes).texts(columns.owners).numbers(tokens);
+  const Result result = connection.run(statements_[kReleaseMany], parameters, deadline);
+  Answers answers(claims.size(), Observation{});
+  for (int row = 0; row < result.rows(); ++row) {
+    const std::size_t place = place_of(result, row, 0, claims.size());
+    const bool is_free = result.text(row, 1) == std::string_view("\1", 1);
+    if (is_free) freed.push_back(claims[place].mutex);
+    if (!is_free) answers[place] = Blocked{};
+  }
+  return answers;
+}
+
+bool MutexTable::evict(Connection& connection, const Claim& term, Eviction how,
+                       LocalTime deadline) const {
+  const LockLimit limit(deadline);
+  Parameters parameters;
+  parameters.text(limit.text()).text(term.mutex).text(term.wire_id);
+  parameters.number(static_cast<std::int64_t>(term.token));
+  const Which which = how == Eviction::kFreeNow ? kReleaseOne : kEvict;
+  return connection.run(statements_[which], parameters, deadline).rows() > 0;
+}
+
+Answers MutexTable::observe(Connection& connection, std::span<const std::string_view> mutexes,
+                            LocalTime deadline) const {
+  Parameters parameters;
+  parameters.texts(mutexes);
+  const Result result = connection.run(statements_[kObserve], parameters, deadline);
+  const Error missing(Errc::kCorrupt, "postgres: the server gave no answer about this mutex");
+  Answers answers(mutexes.size(), missing);
+  for (int row = 0; row < result.rows(); ++row) {
+    answers[place_of(result, row, kPlace, mutexes.size())] = read_answer(result, row, false);
+  }
+  return answers;
+}
+
+std::vector<Listed> MutexTable::list(Connection& connection, std::string_view prefix,
+                                     std::size_t limit, LocalTime deadline) const {
+  // Above every name with this prefix: the last character of Unicode, more often than any has room.
+  std::string end(prefix);
+  for (int i = 0; i < 17; ++i) end += "\xf4\x8f\xbf\xbf";
+  Parameters parameters;
+  parameters.text(prefix).text(end);
+  parameters.number(static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 31)));
+  const Result result = connection.run(statements_[kList], parameters, deadline);
+  std::vector<Listed> found;
+  for (int row = 0; row < result.rows(); ++row) {
+    found.push_back({std::string(result.text(row, kPlace)), read_row(result, row)});
+  }
+  return found;
+}
+
+}  // namespace simba::postgres

@@ -1,0 +1,180 @@
+#include "stores/postgres/postgres_fixture.h"
+
+#include <libpq-fe.h>
+
+#include <cstdlib>
+#include <random>
+#include <stdexcept>
+
+#include "stores/kit/worker.h"
+#include "stores/postgres/schema.h"
+
+namespace simba::postgres {
+
+bool eventually(const std::function<bool()>& done, milliseconds patience) {
+  const kit::StopSignal moment;
+  const LocalTime until = BootClock::now() + patience;
+  while (!done()) {
+    if (BootClock::now() >= until) return done();
+    moment.pause(2ms);
+  }
+  return true;
+}
+
+std::string error_of(const std::function<void()>& call) {
+  try {
+    call();
+    return "none";
+  } catch (const Error& error) {
+    return error.code().message() + ": " + error.what();
+  }
+}
+
+Admin::Admin(const std::string& url) : connection_(PQconnectdb(url.c_str())) {
+  if (PQstatus(connection_) == CONNECTION_OK) {
+    PQsetNoticeProcessor(
+        connection_, [](void*, const char*) {}, nullptr);
+    return;
+  }
+  const std::string why = PQerrorMessage(connection_);
+  PQfinish(connection_);
+  throw std::runtime_error(why);
+}
+
+Admin::~Admin() { PQfinish(connection_); }
+
+std::string Admin::operator()(const std::string& sql) {
+  const std::unique_ptr<PGresult, void (*)(PGresult*)> result(PQexec(connection_, sql.c_str()),
+                                                              PQclear);
+  const ExecStatusType status = PQresultStatus(result.get());
+  if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+    throw std::runtime_error(sql + ": " + PQerrorMessage(connection_));
+  }
+  std::string values;
+  for (int i = 0; PQntuples(result.get()) > 0 && i < PQnfields(result.get()); ++i) {
+    values += (i > 0 ? "|" : "") + std::string(PQgetvalue(result.get(), 0, i));
+  }
+  return values;
+}
+
+LogSink Lines::sink() {
+  return [kept = kept_](LogLevel, std::string_view line) {
+    const std::lock_guard lock(kept->guard);
+    kept->lines.emplace_back(line);
+  };
+}
+
+std::vector<std::string> Lines::all() const {
+  const std::lock_guard lock(kept_->guard);
+  return kept_->lines;
+}
+
+std::size_t Lines::count(const std::string& part) const {
+  std::size_t found = 0;
+  for (const std::string& line : all()) found += line.find(part) != line.npos ? 1 : 0;
+  return found;
+}
+
+Answer contend(Store& store, const Claim& claim, LocalTime deadline) {
+  return store.contend({&claim, 1}, deadline).at(0);
+}
+
+Observation observed(const Answer& answer) {
+  if (const auto* error = std::get_if<Error>(&answer)) throw Error(*error);
+  if (std::holds_alternative<Blocked>(answer)) throw Error(Errc::kTimeout, "blocked");
+  return std::get<Observation>(answer);
+}
+
+Observation take(Store& store, std::string_view mutex, std::string_view wire_id, Token floor) {
+  return observed(contend(store, {mutex, wire_id, 0, floor, 10s, 6s}));
+}
+
+Observation renew(Store& store, std::string_view mutex, std::string_view wire_id, Token token,
+                  milliseconds ttl, milliseconds transition) {
+  return observed(contend(store, {mutex, wire_id, token, 0, ttl, transition}));
+}
+
+void release(Store& store, std::string_view mutex, std::string_view wire_id, Token token) {
+  const Claim claim{mutex, wire_id, token, 0, 10s, 6s};
+  observed(store.release({&claim, 1}, soon()).at(0));
+}
+
+Observation observe(Store& store, std::string_view mutex) {
+  return observed(store.observe({&mutex, 1}, soon()).at(0));
+}
+
+void PostgresTest::SetUp() {
+  try {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+    if (const char* given = std::getenv("SIMBA_TEST_POSTGRES_URL")) {
+      server_ = given;
+    } else {
+      shared_ = std::make_unique<servers::SharedServer>("postgres");
+      server_ = shared_->address();
+    }
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+  admin_ = std::make_unique<Admin>(server_);
+  const std::string number = std::to_string(std::random_device{}());
+  table = "simba_test_" + number;
+  role = "simba_role_" + number;
+}
+
+void PostgresTest::TearDown() {
+  if (!admin_) return;
+  admin()("DROP TABLE IF EXISTS " + table);
+  if (admin()("SELECT 1 FROM pg_roles WHERE rolname = '" + role + "'").empty()) return;
+  admin()("DROP OWNED BY " + role);
+  admin()("DROP ROLE " + role);
+}
+
+std::string PostgresTest::url(const std::string& user, const std::string& more) const {
+  std::string out = server_;
+  if (user != "postgres") {
+    const std::size_t from = out.find("//") + 2, at = out.find('@');
+    out.replace(from, at - from, user);
+  }
+  out += (out.find('?') == out.npos ? "?" : "&") + ("table=" + table);
+  return out + "&application_name=" + table + (more.empty() ? "" : "&" + more);
+}
+
+PostgresOptions PostgresTest::options(const std::string& user, const std::string& more) const {
+  PostgresOptions made = postgres_options(url(user, more));
+  made.log = const_cast<Lines&>(log).sink();  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  return made;
+}
+
+void PostgresTest::make_role(const std::string& options) const {
+  (*admin_)("CREATE ROLE " + role + " LOGIN " + options);
+}
+
+void PostgresTest::make_table() const { (*admin_)(create_table_sql('"' + table + '"')); }
+
+std::string PostgresTest::count_backends(const std::string& condition) const {
+  return (*admin_)("SELECT count(*) FROM pg_stat_activity WHERE application_name = '" + table +
+                   "' AND (" + condition + ")");
+}
+
+Contender::Contender(const Client& client, const std::string& mutex,
+                     const ContendOptions& options) {
+  service_ = std::make_unique<MutexContendService>(
+      client,
+      make_contender(mutex, {[counts = counts_](const MutexState&) { ++counts->acquired; },
+                             [counts = counts_](const MutexState&) { ++counts->released; }}),
+      options);
+  service_->start();
+}
+
+Contender::~Contender() = default;
+
+ContendOptions lease(milliseconds ttl, milliseconds transition) {
+  ContendOptions options;
+  options.ttl = ttl;
+  options.transition = transition;
+  return options;
+}
+
+ContendOptions short_lease() { return lease(2s, 1s); }
+
+}  // namespace simba::postgres

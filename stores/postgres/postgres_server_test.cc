@@ -1,0 +1,329 @@
+#include <libpq-fe.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "simba/locker.h"
+#include "stores/postgres/postgres_fixture.h"
+
+// Servers of their own, which are killed, stopped, promoted, put behind a pooler or behind TLS.
+namespace simba::postgres {
+namespace {
+
+using servers::PgBouncer;
+using servers::PostgresServer;
+using servers::PostgresSettings;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class PostgresServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_postgres();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+
+  void start(const PostgresSettings& settings = {}) {
+    server = std::make_unique<PostgresServer>(settings);
+    server->start();
+  }
+  // Each with a listening connection of its own, as other processes have.
+  std::shared_ptr<Store> open(const std::string& name = "test") {
+    return open_postgres(options(server->url("postgres", "application_name=" + name)));
+  }
+  PostgresOptions options(const std::string& url) {
+    PostgresOptions made = postgres_options(url);
+    made.log = log.sink();
+    return made;
+  }
+  static bool can_take(Store& store, const std::string& mutex = "report") {
+    return error_of([&] {
+             const std::string id = mutex + "~1";
+             if (take(store, mutex, id).owner.id != id) throw Error(Errc::kTimeout, "not mine");
+           }) == "none";
+  }
+
+  std::unique_ptr<PostgresServer> server;
+  Lines log;
+};
+
+// Two contenders of two "processes"; looks all the time whether both believe to be in their TTL.
+class Rivals {
+ public:
+  Rivals(std::shared_ptr<Store> first, std::shared_ptr<Store> second)
+      : clients_{Client(std::move(first)), Client(std::move(second))},
+        contenders_{Contender(clients_[0], "report", short_lease()),
+                    Contender(clients_[1], "report", short_lease())},
+        witness_([this](const std::stop_token& stop) {
+          while (!stop.stop_requested()) {
+            if (contenders_[0].is_in_ttl() && contenders_[1].is_in_ttl()) ++both_;
+            std::this_thread::sleep_for(200us);
+          }
+        }) {}
+
+  bool somebody_owns() const { return contenders_[0].is_owner() || contenders_[1].is_owner(); }
+  Token token() const { return std::max(contenders_[0].token(), contenders_[1].token()); }
+  int both() const { return both_; }
+  int acquired() const { return contenders_[0].acquired() + contenders_[1].acquired(); }
+
+ private:
+  std::array<Client, 2> clients_;
+  std::array<Contender, 2> contenders_;
+  std::atomic<int> both_{0};
+  std::jthread witness_;
+};
+
+TEST_F(PostgresServerTest, KilledAndStartedAgainDuringContentionItIsGoneOnWith) {
+  start();
+  const Rivals rivals(open("first"), open("second"));
+  ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); }));
+  for (int round = 0; round < 3; ++round) {
+    const Token before = rivals.token();
+    server->crash();
+    if (round == 1) {
+      // Longer than a lease: nobody believes in it any more.
+      EXPECT_TRUE(eventually([&] { return !rivals.somebody_owns(); }, 3100ms));
+      std::this_thread::sleep_for(300ms);
+      EXPECT_FALSE(rivals.somebody_owns());
+    }
+    server->start();
+    ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); })) << "round " << round;
+    EXPECT_GE(rivals.token(), before) << "a term was forgotten";
+    std::this_thread::sleep_for(500ms);
+    EXPECT_TRUE(rivals.somebody_owns());
+  }
+  EXPECT_EQ(rivals.both(), 0);
+}
+
+TEST_F(PostgresServerTest, StoppedInGoodOrderAndStartedAgainItKeepsTheTerm) {
+  start();
+  const Client client(open());
+  ContendOptions options;
+  options.ttl = 8s;
+  options.transition = 8s;
+  const Contender owner(client, "report", options);
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Token token = owner.token();
+  server->restart();
+  std::this_thread::sleep_for(6s);  // a renewal falls into this
+  EXPECT_TRUE(owner.is_in_ttl());
+  EXPECT_EQ(owner.token(), token);
+  EXPECT_EQ(owner.released(), 0);
+}
+
+TEST_F(PostgresServerTest, PausedItIsNotWaitedForBeyondTheDeadline) {
+  start();
+  const auto store = open();
+  take(*store, "report", "a~1");
+  const Client client(open("owner"));
+  const Contender owner(client, "held", short_lease());
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  server->pause_all();
+  const LocalTime began = BootClock::now();
+  const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+  EXPECT_THAT(error_of([&] {
+                store->contend({&claim, 1}, began + 300ms);
+              }),
+              AllOf(StartsWith("the deadline passed"), HasSubstr("no answer before")));
+  EXPECT_LT(BootClock::now() - began, 1s);
+  EXPECT_TRUE(eventually([&] { return !owner.is_owner(); }, 3200ms))
+      << "it is believed past its lease";
+  server->resume_all();
+  EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
+  EXPECT_TRUE(eventually([&] { return can_take(*store, "another"); }));
+}
+
+TEST_F(PostgresServerTest, AStandbyIsObservedAndContendedForOnceItIsPromoted) {
+  start();
+  take(*open("before"), "held", "owner~1");
+  server->stop();
+  server->become_standby();
+  server->start();
+  const auto store = open();
+  EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("standby")));
+  const Client client(open("contender"));
+  const Contender contender(client, "report", short_lease());
+  std::this_thread::sleep_for(300ms);
+  EXPECT_FALSE(contender.is_owner());
+  Admin admin(server->url());
+  admin("SELECT pg_promote()");
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); })) << "it goes on by itself";
+  EXPECT_TRUE(can_take(*store, "other"));
+}
+
+TEST_F(PostgresServerTest, OfSeveralHostsTheOneThatWritesIsFound) {
+  start();
+  take(*open("before"), "held", "owner~1");
+  PostgresServer standby;
+  standby.become_standby();
+  standby.start();
+  const std::string url =
+      "postgresql://postgres@127.0.0.1:1,127.0.0.1:" + std::to_string(standby.port()) +
+      ",127.0.0.1:" + std::to_string(server->port()) + "/postgres?sslmode=disable";
+  const auto store = open_postgres(options(url));
+  EXPECT_EQ(take(*store, "held", "a~1").owner.id, "owner~1");
+}
+
+class PgBouncerTest : public PostgresServerTest {
+ protected:
+  void SetUp() override {
+    PostgresServerTest::SetUp();
+    if (IsSkipped()) return;
+    try {
+      servers::need_pgbouncer();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    start();
+    bouncer = std::make_unique<PgBouncer>(server->port(), 2);
+    bouncer->start();
+  }
+  std::unique_ptr<PgBouncer> bouncer;
+};
+
+TEST_F(PgBouncerTest, IsDetectedSaidOnceAndWorksFromManyThreads) {
+  const auto store = open_postgres(options(bouncer->url("connections=6")));
+  std::vector<std::jthread> threads;
+  std::atomic<int> owners{0}, granted{0};
+  for (int i = 0; i < 6; ++i) {
+    threads.emplace_back([&, id = "t~" + std::to_string(i), own = "own-" + std::to_string(i)] {
+      for (int round = 0; round < 40; ++round) {
+        const std::string error = error_of([&] {
+          release(*store, own, id, take(*store, own, id).owner.token);
+          if (take(*store, "one", id).owner.id != id) return;
+          EXPECT_EQ(owners.fetch_add(1), 0);
+          ++granted;
+          owners.fetch_sub(1);
+          release(*store, "one", id);
+        });
+        EXPECT_TRUE(error == "none" || error.find("blocked") != error.npos) << error;
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_GT(granted, 0);
+  EXPECT_EQ(log.count("a pooler answers instead of the server"), 1U);
+  EXPECT_EQ(store->watch("one", {}, [] {}), nullptr) << "waiters poll";
+  // Nothing of ours stays behind on connections that others get too.
+  Admin after(server->url());
+  EXPECT_EQ(after("SELECT count(*) FROM pg_prepared_statements"), "0");
+  Admin through(bouncer->url());
+  EXPECT_EQ(through("SHOW lock_timeout"), "0");
+}
+
+TEST_F(PgBouncerTest, WaitersPollOnceASecond) {
+  const auto first = open_postgres(options(bouncer->url("application_name=first")));
+  const auto second = open_postgres(options(bouncer->url("application_name=second")));
+  const Token token = take(*first, "report", "a~1").owner.token;
+  const Client client(second);
+  const Contender waiter(client, "report", {});
+  std::this_thread::sleep_for(300ms);
+  const LocalTime began = BootClock::now();
+  release(*first, "report", "a~1", token);
+  ASSERT_TRUE(eventually([&] { return waiter.is_owner(); }));
+  EXPECT_LT(BootClock::now() - began, 4s) << "with push it would be five seconds";
+}
+
+TEST_F(PgBouncerTest, CanBeNamedInTheUrl) {
+  const auto store = open_postgres(options(bouncer->url("pooler=transaction")));
+  EXPECT_EQ(log.count("told that a transaction pooler"), 1U);
+  EXPECT_EQ(store->watch("one", {}, [] {}), nullptr);
+  EXPECT_TRUE(can_take(*store));
+}
+
+// A certificate authority, and a certificate of it for the address 127.0.0.1.
+class PostgresTlsTest : public PostgresServerTest {
+ protected:
+  void SetUp() override {
+    PostgresServerTest::SetUp();
+    if (IsSkipped()) return;
+    if (servers::find_program({"openssl"}).empty()) GTEST_SKIP() << "there is no openssl";
+    make_authority("ca");
+    make_authority("other-ca");
+    make_certificate("server", "ca", "IP:127.0.0.1");
+    make_certificate("elsewhere", "ca", "DNS:db.example.com");
+  }
+
+  void openssl(const std::vector<std::string>& words) const {
+    servers::Command command;
+    command.words = {"openssl"};
+    command.words.insert(command.words.end(), words.begin(), words.end());
+    command.directory = files.path();
+    command.log = files.path() / "log";
+    servers::Process process(command);
+    ASSERT_TRUE(process.wait(20s));
+  }
+  void make_authority(const std::string& name) const {
+    openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+             "-keyout", name + ".key", "-out", name + ".crt", "-days", "2", "-subj",
+             "/CN=" + name});
+  }
+  void make_certificate(const std::string& name, const std::string& authority,
+                        const std::string& host) const {
+    std::ofstream(files.path() / (name + ".ext")) << "subjectAltName=" << host << '\n';
+    openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+             name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name});
+    openssl({"x509", "-req", "-in", name + ".csr", "-CA", authority + ".crt", "-CAkey",
+             authority + ".key", "-CAcreateserial", "-out", name + ".crt", "-days", "2", "-extfile",
+             name + ".ext"});
+  }
+  void start_with(const std::string& certificate) {
+    PostgresSettings settings;
+    settings.config = {{"ssl", "on"}};
+    settings.access = {"hostssl all all 127.0.0.1/32 trust"};
+    server = std::make_unique<PostgresServer>(settings);
+    server->add_file(files.path() / (certificate + ".crt"), "server.crt");
+    server->add_file(files.path() / (certificate + ".key"), "server.key");
+    server->start();
+  }
+  // No word about TLS, but for what is given here.
+  std::string url(const std::string& query = {}) const {
+    return "postgresql://postgres@127.0.0.1:" + std::to_string(server->port()) + "/postgres" +
+           (query.empty() ? "" : "?" + query);
+  }
+  std::string root(const std::string& name) const {
+    return "sslrootcert=" + (files.path() / (name + ".crt")).string();
+  }
+  std::string error_with(const std::string& query) const {
+    return error_of([&] { take(*open_postgres(postgres_options(url(query))), "report", "a~1"); });
+  }
+
+  servers::Directory files;
+};
+
+TEST_F(PostgresTlsTest, IsVerifiedInFullUnlessTheUrlSaysOtherwise) {
+  start_with("server");
+  // The environment weakens nothing. NOLINTNEXTLINE(concurrency-mt-unsafe)
+  setenv("PGSSLMODE", "disable", 1);
+  EXPECT_THAT(error_with("sslrootcert=/nonexistent"),
+              AllOf(StartsWith("misconfigured"), HasSubstr("sslrootcert=FILE")));
+  EXPECT_THAT(error_with(root("other-ca")),
+              AllOf(StartsWith("misconfigured"), HasSubstr("certificate verify failed")));
+  EXPECT_EQ(error_with(root("ca")), "none");
+  EXPECT_EQ(error_with("sslmode=require"), "none");
+  EXPECT_THAT(error_with("sslmode=disable"),
+              AllOf(StartsWith("the store denied"), HasSubstr("pg_hba.conf")));
+}
+
+TEST_F(PostgresTlsTest, OfAnotherHostIsRefused) {
+  start_with("elsewhere");
+  EXPECT_THAT(error_with(root("ca")),
+              AllOf(StartsWith("misconfigured"), HasSubstr("does not match host")));
+  EXPECT_EQ(error_with(root("ca") + "&sslmode=verify-ca"), "none");
+}
+
+TEST_F(PostgresTlsTest, IsNotGivenUpForAServerWithoutIt) {
+  start();
+  EXPECT_THAT(error_with(root("ca")),
+              AllOf(StartsWith("misconfigured"), HasSubstr("server does not support SSL")));
+}
+
+}  // namespace
+}  // namespace simba::postgres

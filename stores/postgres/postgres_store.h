@@ -1,0 +1,58 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "simba/postgres.h"
+#include "simba/store.h"
+#include "stores/kit/pool.h"
+#include "stores/postgres/connection.h"
+#include "stores/postgres/endpoint.h"
+#include "stores/postgres/listener.h"
+#include "stores/postgres/mutex_table.h"
+
+namespace simba::postgres {
+
+// The six calls: a connection from the pool, a statement, and hints.
+//
+// Threads: any number of calls at once; each does its I/O on the caller's thread. In a forked child
+// every call throws Error (kMisuse) and the destructor leaves everything as it is.
+class PostgresStore : public Store {
+ public:
+  explicit PostgresStore(const PostgresOptions& options);
+  PostgresStore(const PostgresStore&) = delete;
+  PostgresStore& operator=(const PostgresStore&) = delete;
+  ~PostgresStore() override;
+
+  const StoreTraits& traits() const override { return traits_; }
+  Answers contend(std::span<const Claim> claims, LocalTime deadline) override;
+  Answers release(std::span<const Claim> claims, LocalTime deadline) override;
+  Answers observe(std::span<const std::string_view> mutexes, LocalTime deadline) override;
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
+                    LocalTime deadline) override;
+  std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
+                               std::function<void()> wake) override;
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime deadline) override;
+
+ private:
+  using Names = std::vector<std::string_view>;
+
+  template <class Work>
+  auto call(Lane lane, LocalTime deadline, kit::Pool::Reserve reserve, Work work);
+  Answers contend_alike(std::span<const Claim> claims, LocalTime deadline);
+  void check_fork() const;
+  void announce(const Names& freed);
+
+  const StoreTraits traits_;
+  const pid_t process_;
+  const std::shared_ptr<Endpoint> endpoint_;
+  const std::shared_ptr<const MutexTable> table_;
+  const std::shared_ptr<Listener> listener_;
+  kit::Pool pool_;
+};
+
+}  // namespace simba::postgres

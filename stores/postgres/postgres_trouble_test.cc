@@ -1,0 +1,262 @@
+#include <thread>
+
+#include "stores/postgres/postgres_fixture.h"
+
+// Trouble that an administrator can make and mend on a running server: each gives an error that
+// says what to do, and calls succeed on the same store once it is over.
+namespace simba::postgres {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class PostgresTroubleTest : public PostgresTest {
+ protected:
+  void grant(const std::string& rights = "SELECT, INSERT, UPDATE") {
+    admin()("GRANT " + rights + " ON " + table + " TO " + role);
+  }
+  static bool can_take(Store& store, const std::string& mutex = "report") {
+    return error_of([&] { take(store, mutex, "a~1"); }) == "none";
+  }
+  void cut_connections() {
+    admin()("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '" +
+            table + "'");
+  }
+};
+
+TEST_F(PostgresTroubleTest, AWrongPassword) {
+  if (!is_ours()) GTEST_SKIP() << "who needs a password is up to your server";
+  make_role("PASSWORD 'right'");
+  admin()("DO $$ BEGIN CREATE ROLE simba_passwords; EXCEPTION WHEN OTHERS THEN END $$");
+  admin()("GRANT simba_passwords TO " + role);
+  make_table();
+  grant();
+  const auto store = open(role + ":canary-4711");
+  const std::string error = error_of([&] { take(*store, "report", "a~1"); });
+  EXPECT_THAT(error, AllOf(StartsWith("the store denied"), HasSubstr("password"),
+                           HasSubstr("PGPASSWORD"), HasSubstr(role)));
+  EXPECT_THAT(error, Not(HasSubstr("canary")));
+  admin()("ALTER ROLE " + role + " PASSWORD 'canary-4711'");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
+}
+
+TEST_F(PostgresTroubleTest, AMissingTableThatTheRoleMayNotMake) {
+  make_role();
+  const auto store = open(role);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr(table), HasSubstr(role),
+                    HasSubstr("CREATE TABLE"), HasSubstr("GRANT SELECT, INSERT, UPDATE")));
+  make_table();
+  grant();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(PostgresTroubleTest, ATableThatIsDroppedIsMadeAgain) {
+  const auto store = open();
+  const Token token = take(*store, "report", "a~1").owner.token;
+  ASSERT_TRUE(eventually([&] { return count_backends("true") == "2"; }));  // it opens no more
+  admin()("DROP TABLE " + table);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }), HasSubstr("the table is missing"));
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  EXPECT_GT(observe(*store, "report").owner.token, token);
+}
+
+TEST_F(PostgresTroubleTest, ATableWithoutTokens) {
+  make_table();
+  admin()("ALTER TABLE " + table + " DROP COLUMN fencing_token");
+  const auto store = open();
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"),
+                    HasSubstr("ADD COLUMN fencing_token bigint NOT NULL DEFAULT 0")));
+  admin()("ALTER TABLE " + table + " ADD COLUMN fencing_token bigint NOT NULL DEFAULT 0");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(PostgresTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
+  make_role();
+  make_table();
+  grant("SELECT");
+  take(*open(), "held", "owner~1");
+  const auto store = open(role);
+  EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
+  EXPECT_EQ(observe(*store, "unknown").owner, MutexOwner::none());
+  EXPECT_EQ(store->list("", 10, soon()).size(), 1U);
+  const auto watch = store->watch("held", {}, [] {});
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("GRANT SELECT, INSERT, UPDATE"),
+                    HasSubstr(table)));
+  grant();
+  EXPECT_TRUE(can_take(*store)) << "the same connection can, now";
+}
+
+TEST_F(PostgresTroubleTest, AServerThatOnlyReads) {
+  make_role("CONNECTION LIMIT 1");  // so that no other connection can help
+  make_table();
+  grant();
+  admin()("ALTER ROLE " + role + " SET default_transaction_read_only = on");
+  const auto store = open(role);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("standby"),
+                    HasSubstr("target_session_attrs=read-write")));
+  EXPECT_TRUE(eventually([&] { return error_of([&] { observe(*store, "report"); }) == "none"; }));
+  admin()("ALTER ROLE " + role + " RESET default_transaction_read_only");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(PostgresTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
+  make_role("CONNECTION LIMIT 3");
+  make_table();
+  grant();
+  const auto store = open(role);
+  const Client client(store);
+  Contender held(client, "held", lease(5s, 3s));
+  ASSERT_TRUE(eventually([&] { return held.is_owner(); }));
+  ASSERT_TRUE(eventually([&] { return count_backends("true") == "3"; }))
+      << "one for all, one in reserve, one that listens";
+  // Acquisitions that hang on a locked row take what they can get.
+  take(*open(), "locked", "x~1");
+  Admin stranger(postgres_options(url()).conninfo);
+  stranger("BEGIN");
+  stranger("SELECT FROM " + table + " WHERE mutex = 'locked' FOR UPDATE");
+  std::vector<std::jthread> hanging;
+  for (int i = 0; i < 4; ++i) {
+    hanging.emplace_back([&] {
+      const Claim claim{"locked", "x~1", 0, 0, 10s, 6s};
+      error_of([&] { store->contend({&claim, 1}, BootClock::now() + 10s); });
+    });
+  }
+  std::this_thread::sleep_for(9s);
+  EXPECT_EQ(held.released(), 0) << "renewals had no connection";
+  EXPECT_TRUE(held.is_in_ttl());
+  hanging.clear();
+  // Another process gets none, hears why, and goes on when there is room.
+  const auto other = open(role, "application_name=other");
+  EXPECT_THAT(error_of([&] { take(*other, "more", "b~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("max_connections"),
+                    HasSubstr("connections=")));
+  admin()("ALTER ROLE " + role + " CONNECTION LIMIT -1");
+  EXPECT_TRUE(eventually([&] { return can_take(*other, "more"); }));
+}
+
+TEST_F(PostgresTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTerm) {
+  const auto store = open(), other = open("postgres", "application_name=" + table);
+  const Client client(store), rival(other);
+  Contender owner(client, "report", short_lease());
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  Contender waiter(rival, "report", short_lease());
+  for (int round = 0; round < 10; ++round) {
+    std::this_thread::sleep_for(300ms);
+    cut_connections();
+  }
+  EXPECT_EQ(owner.released(), 0);
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(waiter.acquired(), 0);
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
+}
+
+TEST_F(PostgresTroubleTest, AReaderThatWasCutListensAgainAndTellsSoMeanwhile) {
+  const auto store = open(), other = open("postgres", "application_name=other-" + table);
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("report", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  const std::string first = admin()("SELECT pid FROM pg_stat_activity WHERE application_name = '" +
+                                    table + "' AND query LIKE 'LISTEN%'");
+  wakes = 0;
+  cut_connections();
+  ASSERT_TRUE(eventually([&] { return wakes > 0; })) << "a gap ends with a hint";
+  EXPECT_TRUE(watch->is_live());
+  EXPECT_NE(admin()("SELECT pid FROM pg_stat_activity WHERE application_name = '" + table +
+                    "' AND query LIKE 'LISTEN%'"),
+            first);
+  EXPECT_EQ(log.count("waiters poll until this is over"), 1U);
+  take(*other, "report", "a~1");
+  wakes = 0;
+  release(*other, "report", "a~1");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint after the gap";
+}
+
+TEST_F(PostgresTroubleTest, ARowLockedByAStrangerCostsItsNeighboursNothing) {
+  constexpr int kMutexes = 20;
+  const Client client(open());
+  std::vector<std::unique_ptr<Contender>> all;
+  for (int i = 0; i < kMutexes; ++i) {
+    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(5s, 3s)));
+  }
+  for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_owner(); }));
+  {
+    Admin stranger(postgres_options(url()).conninfo);
+    stranger("BEGIN");
+    stranger("SELECT FROM " + table + " WHERE mutex = 'm15' FOR UPDATE");
+    // Longer than its lease, which ends meanwhile: it does not believe in it any longer.
+    const LocalTime until = BootClock::now() + 10s;
+    bool believed_too_long = false;
+    while (BootClock::now() < until) {
+      std::this_thread::sleep_for(20ms);
+      const bool lease_is_over = until - BootClock::now() < 10s - 8s;
+      believed_too_long |= lease_is_over && all[5]->is_owner();
+    }
+    EXPECT_FALSE(believed_too_long);
+    EXPECT_EQ(all[5]->released(), 1);
+  }
+  for (int i = 0; i < kMutexes; ++i) {
+    EXPECT_EQ(all[static_cast<std::size_t>(i)]->released(), i == 5 ? 1 : 0) << i;
+  }
+  EXPECT_TRUE(eventually([&] { return all[5]->is_owner(); })) << "it goes on by itself";
+}
+
+TEST_F(PostgresTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBehind) {
+  const auto store = open();
+  take(*store, "report", "a~1");
+  Admin stranger(postgres_options(url()).conninfo);
+  stranger("BEGIN");
+  stranger("LOCK TABLE " + table + " IN ACCESS EXCLUSIVE MODE");
+  for (int i = 0; i < 12; ++i) {
+    const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+    const LocalTime began = BootClock::now();
+    EXPECT_THAT(error_of([&] {
+                  store->contend({&claim, 1}, began + 150ms);
+                }),
+                StartsWith("the deadline passed"));
+    EXPECT_LT(BootClock::now() - began, 1s);
+  }
+  // The server looks whether its clients are still there.
+  EXPECT_TRUE(
+      eventually([&] { return std::stoi(count_backends("wait_event_type = 'Lock'")) <= 2; }, 6s));
+  stranger("COMMIT");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(PostgresTroubleTest, ADatabaseThatCannotHoldEveryName) {
+  const std::string name = table + "_latin1";
+  admin()("CREATE DATABASE " + name + " ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
+  std::string there = url();
+  const std::size_t query = there.find('?'), slash = there.rfind('/', query);
+  there.replace(slash + 1, query - slash - 1, name);
+  EXPECT_THAT(error_of([&] { take(*open_postgres(postgres_options(there)), "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("LATIN1"), HasSubstr("UTF8")));
+  ASSERT_TRUE(eventually([&] {
+    try {
+      admin()("DROP DATABASE IF EXISTS " + name);
+      return true;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  }));
+}
+
+TEST_F(PostgresTroubleTest, ADatabaseThatIsNotThere) {
+  std::string there = url();
+  const std::size_t query = there.find('?'), slash = there.rfind('/', query);
+  there.replace(slash + 1, query - slash - 1, "no_such_database");
+  EXPECT_THAT(error_of([&] { take(*open_postgres(postgres_options(there)), "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("no_such_database"),
+                    HasSubstr("create the database")));
+}
+
+}  // namespace
+}  // namespace simba::postgres

@@ -1,0 +1,143 @@
+// simba_keep_server KIND: starts a server, says where it is, and stops it once nobody uses it. See
+// shared.h. Returns when the server is ready; the keeper goes on in the background.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "testing/servers/directory.h"
+#include "testing/servers/postgres_server.h"
+#include "testing/servers/server.h"
+#include "testing/servers/zookeeper.h"
+
+namespace simba::servers {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+// A running server, and what its users have to know.
+struct Kept {
+  std::shared_ptr<void> server;
+  std::string address;
+};
+
+Kept keep_zookeeper() {
+  ZooKeeperSettings settings;
+  settings.tick = 500ms;  // sessions of 1.5 s are allowed, and with this of five minutes too
+  settings.config["maxSessionTimeout"] = "300000";
+  auto server = std::make_shared<ZooKeeperServer>(settings);
+  server->start();
+  return {server, server->address()};
+}
+
+Kept keep_postgres() {
+  PostgresSettings settings;  // members of the role simba_passwords need theirs, others are let in
+  settings.access = {"host all +simba_passwords 127.0.0.1/32 scram-sha-256",
+                     "host all all 127.0.0.1/32 trust", "local all all trust"};
+  auto server = std::make_shared<PostgresServer>(settings);
+  server->start();
+  return {server, server->url()};
+}
+
+// A line per kind.
+const std::map<std::string, std::function<Kept()>>& kinds() {
+  static const std::map<std::string, std::function<Kept()>> table{
+      {"postgres", keep_postgres},
+      {"zookeeper", keep_zookeeper},
+  };
+  return table;
+}
+
+// Never half of it: who reads the file sees all or nothing.
+void write(const fs::path& file, const std::string& content) {
+  const fs::path half = file.string() + ".half";
+  std::ofstream(half) << content;
+  fs::rename(half, file);
+}
+
+UniqueFd open_file(const fs::path& file) {
+  return UniqueFd(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666));
+}
+
+// Holds the start lock when it returns: nobody can begin to use what is about to end.
+UniqueFd wait_until_unused(const fs::path& place) {
+  for (auto unused_since = std::chrono::steady_clock::now();;) {
+    std::this_thread::sleep_for(250ms);
+    UniqueFd start = open_file(place / "start.lock");
+    const UniqueFd use = open_file(place / "use.lock");
+    if (::flock(start.get(), LOCK_EX | LOCK_NB) != 0 ||
+        ::flock(use.get(), LOCK_EX | LOCK_NB) != 0) {
+      unused_since = std::chrono::steady_clock::now();
+    } else if (std::chrono::steady_clock::now() - unused_since > 10s) {
+      return start;
+    }
+  }
+}
+
+// `ready` is closed when there is something to read in `place`.
+void keep(const std::string& kind, const fs::path& place, UniqueFd ready) {
+  UniqueFd keeper = open_file(place / "keeper.lock");
+  if (::flock(keeper.get(), LOCK_EX | LOCK_NB) != 0) return;
+  Kept kept;
+  try {
+    kept = kinds().at(kind)();
+    write(place / "address", kept.address);
+  } catch (const Unavailable& reason) {
+    write(place / "unavailable", reason.what());
+  } catch (const std::exception& trouble) {
+    write(place / "failed", trouble.what());
+  }
+  ready = UniqueFd();
+  const bool is_up = kept.server != nullptr;
+  const UniqueFd start = is_up ? wait_until_unused(place) : UniqueFd();
+  fs::remove(place / "address");
+  kept.server.reset();
+  keeper = UniqueFd();  // before `start`: the next user must not think that the server is kept
+}
+
+int run(const std::string& kind) {
+  const fs::path place = shared_directory("shared/" + kind);
+  int pipe_ends[2];  // NOLINT(modernize-avoid-c-arrays)
+  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return 1;
+  const UniqueFd told(pipe_ends[0]);
+  UniqueFd ready(pipe_ends[1]);
+  const pid_t child = ::fork();
+  if (child != 0) {
+    ready = UniqueFd(-1);
+    char nothing = 0;
+    while (::read(told.get(), &nothing, 1) > 0) continue;
+    return 0;
+  }
+  ::setsid();
+  const int null = ::open("/dev/null", O_RDWR);
+  for (const int standard : {0, 1, 2}) ::dup2(null, standard);
+  keep(kind, place, std::move(ready));
+  return 0;
+}
+
+}  // namespace
+}  // namespace simba::servers
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: simba_keep_server KIND\n", stderr);
+    return 2;
+  }
+  try {
+    return simba::servers::run(argv[1]);
+  } catch (const std::exception& trouble) {
+    std::fprintf(stderr, "simba_keep_server: %s\n", trouble.what());
+    return 1;
+  }
+}
