@@ -9,15 +9,14 @@
 namespace simba::bench {
 namespace {
 
-constexpr double kHoldMs = 0.5;  // long enough for the other one to be waiting
 constexpr std::uint64_t kWarmUp = 8;
 
 class Player {
  public:
   enum class Side { kFirst, kSecond };
 
-  Player(Balls balls, const std::string& board, Side side)
-      : side_(side), board_(board), balls_(std::move(balls)) {}
+  Player(Balls balls, const std::string& board, Side side, double hold_ms)
+      : side_(side), hold_ms_(hold_ms), board_(board), balls_(std::move(balls)) {}
 
   Notes& notes() { return *board_; }
   void take_all() {
@@ -42,13 +41,14 @@ class Player {
   // Who gives the last one says so first: the other must not wait for one more.
   void give(Ball& ball, std::uint64_t step, std::int64_t end) {
     wait_until([&] { return board_->step >= step; });
-    nap_ms(kHoldMs);
+    nap_ms(hold_ms_);
     if (now_ns() > end || step + 1 >= board_->samples.size()) board_->end = step + 1;
     board_->released_at = now_ns();
     ball.unlock();
   }
 
   const Side side_;
+  const double hold_ms_;
   const Board board_;
   Balls balls_;
 };
@@ -56,8 +56,8 @@ class Player {
 }  // namespace
 
 Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> peer,
-                double seconds) {
-  Player first(std::move(balls), board, Player::Side::kFirst);
+                double seconds, double hold_ms) {
+  Player first(std::move(balls), board, Player::Side::kFirst, hold_ms);
   first.take_all();
   const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   peer.push_back(std::to_string(end));
@@ -71,8 +71,8 @@ Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> 
   return duel;
 }
 
-void play_along(Balls balls, const std::string& board, const char* end) {
-  Player second(std::move(balls), board, Player::Side::kSecond);
+void play_along(Balls balls, const std::string& board, const char* end, double hold_ms) {
+  Player second(std::move(balls), board, Player::Side::kSecond, hold_ms);
   second.play(std::atoll(end));
 }
 

@@ -22,11 +22,14 @@ class Ball {
 // ours. A sample is the time from before the release until the other one has it.
 using Balls = std::array<std::unique_ptr<Ball>, 4>;
 
+// How long a ball is held: long enough for the other one to be waiting.
+inline constexpr double kHoldMs = 0.5;
+
 // Runs the first process here and the second as `peer`, a program and its arguments to which the
 // end is appended. `board` is a file that both map.
 Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> peer,
-                double seconds);
+                double seconds, double hold_ms = kHoldMs);
 // The second process.
-void play_along(Balls balls, const std::string& board, const char* end);
+void play_along(Balls balls, const std::string& board, const char* end, double hold_ms = kHoldMs);
 
 }  // namespace simba::bench

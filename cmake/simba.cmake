@@ -98,10 +98,12 @@ function(simba_add_library)
     ARCHIVE COMPONENT simba_development)
 endfunction()
 
-# simba_add_test(NAME name SOURCES file... [DEPS target...] [LABELS unit|sleeping|cpu] [TIMEOUT seconds] [WHOLE])
+# simba_add_test(NAME name SOURCES file... [DEPS target...] [LABELS unit|sleeping|cpu] [TIMEOUT seconds] [WEIGHT n]
+#                [WHOLE])
 #
 # Makes the GoogleTest program <name>. Each case is a ctest entry "<folder>/<Suite>.<Case>". The label says how the
 # case is run: unit in parallel, sleeping with many at once because it waits, cpu alone.
+#   WEIGHT  how many of the sixteen places of the sleeping cases one case takes: more than 1 where it works a server
 #   WHOLE   for many cases of milliseconds each: one entry "<folder>/<name>" with the label unit runs them all and
 #           writes gtest/<folder>/<name>.xml, from which script/test counts the cases. The single cases are there
 #           too, with the label `case`, for script/test --filter.
@@ -109,13 +111,16 @@ function(simba_add_test)
   if(NOT SIMBA_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(arg "WHOLE" "NAME;TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "WHOLE" "NAME;TIMEOUT;WEIGHT" "SOURCES;DEPS;LABELS" ${ARGN})
   _simba_check_arguments(simba_add_test "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_WEIGHT)
+    set(arg_WEIGHT 1)
   endif()
   list(LENGTH arg_LABELS count)
   if(count GREATER 1 OR (arg_WHOLE AND NOT arg_LABELS STREQUAL unit))
@@ -138,7 +143,7 @@ function(simba_add_test)
     NO_PRETTY_VALUES NO_PRETTY_TYPES
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT})
+    PROPERTIES LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_WEIGHT})
 endfunction()
 
 # simba_add_program(NAME name SOURCES file... [DEPS target...] [INSTALL])

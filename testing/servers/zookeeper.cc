@@ -44,6 +44,7 @@ ZooKeeperServer::ZooKeeperServer(const ZooKeeperSettings& settings)
   const auto& directory = directory_.path();
   std::filesystem::create_directory(directory / "data");
   recipe().name = "zookeeper";
+  recipe().patience = 30s;  // a JVM on a busy machine
   recipe().command.words = java_command(settings, directory);
   recipe().command.directory = directory;
   recipe().command.log = directory / "log";

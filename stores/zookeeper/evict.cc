@@ -1,0 +1,40 @@
+#include "stores/zookeeper/evict.h"
+
+namespace simba::zookeeper {
+
+void Evict::look_again() {
+  if (is_over()) return;
+  list([me = self<Evict>()](const Line& line) { me->act(line); });
+}
+
+void Evict::act(const Line& line) {
+  if (acted_ || line.order.empty()) return answer_with_owner(line);
+  const std::string name = line.order.front();
+  handle().get(
+      node(name), Handle::Watching::kNo,
+      [me = self<Evict>(), name, line](int code, const std::string& data, const Stat& stat) {
+        if (code == ZNONODE) return me->look_again();
+        if (code != ZOK) return me->fail(code, "read the owner");
+        const Wish& wish = me->wish();
+        if (data != wish.wire_id || static_cast<Token>(stat.czxid) != wish.token) {
+          me->acted_ = true;
+          return me->answer_with_owner(line);
+        }
+        const auto done = [me, name](int result) { me->done(result, name); };
+        if (me->how_ == Eviction::kFreeNow) {
+          me->handle().remove(me->node(name), done);
+        } else {
+          me->handle().set(me->container(), name, done);
+        }
+      });
+}
+
+void Evict::done(int code, const std::string& name) {
+  if (code != ZOK && code != ZNONODE) return fail(code, "evict the owner");
+  acted_ = true;
+  if (how_ == Eviction::kFreeNow) session().places().erase(wish().mutex, wish().wire_id);
+  if (how_ == Eviction::kKeepLease) session().places().evict(wish().mutex, name);
+  look_again();
+}
+
+}  // namespace simba::zookeeper

@@ -1,0 +1,236 @@
+#include "stores/zookeeper/handle.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <system_error>
+
+#include "simba/error.h"
+
+namespace simba::zookeeper {
+namespace {
+
+// The driver writes to standard error unless it is given somewhere else.
+void discard(const char*) {}
+
+template <class Function>
+void* pack(Function& function) {
+  return new Function(std::move(function));
+}
+
+template <class Function>
+std::unique_ptr<Function> unpack(const void* data) {
+  return std::unique_ptr<Function>(static_cast<Function*>(const_cast<void*>(data)));
+}
+
+const Stat kNoStat{};
+
+// What a request for a transaction has to keep until it is answered.
+struct Transaction {
+  std::vector<std::pair<std::string, int>> versions;
+  std::vector<zoo_op_t> operations;
+  std::vector<zoo_op_result_t> results;
+  Handle::Checked done;
+
+  std::vector<int> codes() const {
+    std::vector<int> all;
+    all.reserve(results.size());
+    for (const zoo_op_result_t& result : results) all.push_back(result.err);
+    return all;
+  }
+};
+
+}  // namespace
+
+Handle::Handle(const std::string& servers, milliseconds timeout, Events events)
+    : events_(std::move(events)), process_(getpid()) {
+  const std::unique_lock lock(guard_);
+  zh_ = zookeeper_init2(servers.c_str(), on_event, static_cast<int>(timeout.count()), nullptr, this,
+                        ZOO_NO_LOG_CLIENTENV, discard);
+  if (zh_) return;
+  const int why = errno;
+  throw Error(
+      why == EINVAL ? Errc::kMisconfigured : Errc::kUnreachable,
+      "zookeeper: the servers cannot be looked up: " + std::generic_category().message(why));
+}
+
+Handle::~Handle() { close(); }
+
+void Handle::close() {
+  if (getpid() != process_) return;  // forked: the threads, and the session, are the parent's
+  zhandle_t* closing = nullptr;
+  {
+    const std::unique_lock lock(guard_);
+    closing = std::exchange(zh_, nullptr);
+  }
+  if (closing) zookeeper_close(closing);
+}
+
+void Handle::on_event(zhandle_t*, int type, int state, const char* path, void* context) {
+  const auto* self = static_cast<const Handle*>(context);
+  if (type == ZOO_SESSION_EVENT) {
+    self->events_.on_state(state);
+  } else if (path) {
+    self->events_.on_change(path);
+  }
+}
+
+// `call` returns the driver's code; where it did not take the request, nobody else will answer.
+template <class Call, class Fail>
+void Handle::submit(Call call, Fail fail) {
+  int code = ZINVALIDSTATE;
+  {
+    const std::shared_lock lock(guard_);
+    if (zh_) code = call(zh_);
+  }
+  if (code != ZOK) fail(code);
+}
+
+void Handle::authenticate(const std::string& user, const std::string& password) {
+  const std::string both = user + ':' + password;
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_add_auth(zh, "digest", both.data(), static_cast<int>(both.size()), nullptr,
+                            nullptr);
+      },
+      [](int) {});
+}
+
+std::int64_t Handle::session() const {
+  const std::shared_lock lock(guard_);
+  return zh_ ? zoo_client_id(zh_)->client_id : 0;
+}
+
+milliseconds Handle::timeout() const {
+  const std::shared_lock lock(guard_);
+  return milliseconds{zh_ ? zoo_recv_timeout(zh_) : 0};
+}
+
+void Handle::create(const std::string& path, const std::string& data, const ACL_vector& acl,
+                    int mode, Created done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_acreate2(
+            zh, path.c_str(), data.data(), static_cast<int>(data.size()), &acl, mode,
+            [](int code, const char* made, const Stat* stat, const void* packed) {
+              const auto call = unpack<Created>(packed);
+              (*call)(code, made ? made : "", stat ? *stat : kNoStat);
+            },
+            context);
+      },
+      [&](int code) { (*unpack<Created>(context))(code, {}, kNoStat); });
+}
+
+void Handle::remove(const std::string& path, Done done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_adelete(
+            zh, path.c_str(), -1,
+            [](int code, const void* packed) { (*unpack<Done>(packed))(code); }, context);
+      },
+      [&](int code) { (*unpack<Done>(context))(code); });
+}
+
+void Handle::set(const std::string& path, const std::string& data, Done done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_aset(
+            zh, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
+            [](int code, const Stat*, const void* packed) { (*unpack<Done>(packed))(code); },
+            context);
+      },
+      [&](int code) { (*unpack<Done>(context))(code); });
+}
+
+void Handle::get(const std::string& path, Watching watching, Got done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_aget(
+            zh, path.c_str(), watching == Watching::kYes ? 1 : 0,
+            [](int code, const char* data, int length, const Stat* stat, const void* packed) {
+              const auto call = unpack<Got>(packed);
+              std::string copy;
+              if (data && length > 0) copy.assign(data, static_cast<std::size_t>(length));
+              (*call)(code, std::move(copy), stat ? *stat : kNoStat);
+            },
+            context);
+      },
+      [&](int code) { (*unpack<Got>(context))(code, {}, kNoStat); });
+}
+
+void Handle::children(const std::string& path, GotChildren done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_aget_children2(
+            zh, path.c_str(), 0,
+            [](int code, const String_vector* names, const Stat* stat, const void* packed) {
+              const auto call = unpack<GotChildren>(packed);
+              std::vector<std::string> all;
+              for (int i = 0; names && i < names->count; ++i) all.emplace_back(names->data[i]);
+              (*call)(code, std::move(all), stat ? *stat : kNoStat);
+            },
+            context);
+      },
+      [&](int code) { (*unpack<GotChildren>(context))(code, {}, kNoStat); });
+}
+
+void Handle::exists(const std::string& path, Done done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_aexists(
+            zh, path.c_str(), 0,
+            [](int code, const Stat*, const void* packed) { (*unpack<Done>(packed))(code); },
+            context);
+      },
+      [&](int code) { (*unpack<Done>(context))(code); });
+}
+
+void Handle::sync(const std::string& path, Done done) {
+  void* context = pack(done);
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_async(
+            zh, path.c_str(),
+            [](int code, const char*, const void* packed) { (*unpack<Done>(packed))(code); },
+            context);
+      },
+      [&](int code) { (*unpack<Done>(context))(code); });
+}
+
+void Handle::check(std::vector<std::pair<std::string, int>> versions, Checked done) {
+  auto all = std::make_unique<Transaction>();
+  all->versions = std::move(versions);
+  all->operations.resize(all->versions.size());
+  all->results.resize(all->versions.size());
+  all->done = std::move(done);
+  for (std::size_t i = 0; i < all->versions.size(); ++i) {
+    const auto& [path, version] = all->versions[i];
+    zoo_check_op_init(&all->operations[i], path.c_str(), version);
+  }
+  Transaction* context = all.release();
+  submit(
+      [&](zhandle_t* zh) {
+        return zoo_amulti(
+            zh, static_cast<int>(context->operations.size()), context->operations.data(),
+            context->results.data(),
+            [](int code, const void* packed) {
+              const auto call = unpack<Transaction>(packed);
+              call->done(code, call->codes());
+            },
+            context);
+      },
+      [&](int code) {
+        const auto call = unpack<Transaction>(context);
+        call->done(code, call->codes());
+      });
+}
+
+}  // namespace simba::zookeeper

@@ -1,0 +1,168 @@
+#include "stores/zookeeper/take.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stores/zookeeper/failure.h"
+#include "stores/zookeeper/latch.h"
+
+namespace simba::zookeeper {
+
+void Take::start() {
+  const bool has_place =
+      session().places().keep(wish().mutex, wish().wire_id, wish().lease(), BootClock::now());
+  if (has_place) {
+    // The hint that made us ask may have brought the answer along.
+    const auto line = session().places().take_line(wish().mutex, wish().wire_id, BootClock::now());
+    return line ? decide(*line) : look_again();
+  }
+  if (session().places().find(wish().mutex, wish().wire_id)) {
+    // Evicted, or on its way out: this wire id gets nothing any more.
+    return std::make_shared<Look>(round(), wish(),
+                                  [me = self<Take>()](Answer seen) { me->answer(std::move(seen)); })
+        ->start();
+  }
+  switch (session().places().begin_join(wish().mutex, wish().wire_id)) {
+    case Places::Doubt::kNone:
+      return join(Parents::kThere);
+    case Places::Doubt::kUnderWay:
+      return look_again();  // carried out after it
+    case Places::Doubt::kAmbiguous:
+      handle().sync(container(), [](int) {});
+      return list([me = self<Take>()](const Line& line) { me->find_own(line); });
+  }
+}
+
+// The answer to our creation was lost: its node may be there.
+void Take::find_own(const Line& line) {
+  const std::string prefix = latch_prefix(wish().wire_id);
+  const auto own = std::find_if(line.order.begin(), line.order.end(),
+                                [&](const std::string& name) { return name.starts_with(prefix); });
+  if (own == line.order.end()) return join(Parents::kThere);
+  adopt(*own, line);
+}
+
+void Take::adopt(const std::string& name, const Line& line) {
+  handle().get(
+      node(name), Handle::Watching::kNo,
+      [me = self<Take>(), name, line](int code, const std::string& data, const Stat& stat) {
+        if (code == ZNONODE) return me->join(Parents::kThere);
+        if (code != ZOK) return me->fail(code, "read a node");
+        // Of an earlier session it will go by itself: never trusted, only waited for.
+        if (stat.ephemeralOwner != me->handle().session() || data != me->wish().wire_id) {
+          return me->join(Parents::kThere);
+        }
+        me->add_place(name, stat);
+        me->decide(line);
+      });
+}
+
+void Take::look_again() {
+  if (is_over()) return;
+  list([me = self<Take>()](const Line& line) { me->decide(line); });
+}
+
+void Take::doubt(Places::Doubt doubt) {
+  session().places().set_doubt(wish().mutex, wish().wire_id, doubt);
+}
+
+// One flight: the requests are carried out in order, so the list shows the node made before it.
+void Take::join(Parents parents) {
+  if (parents == Parents::kMake) {
+    // Also when nobody waits any more: else a slow server would be asked for ever.
+    // That they are there already is as good.
+    const auto ignore = [](int, const std::string&, const Stat&) {};
+    const std::string path = container();
+    for (std::size_t slash = path.find('/', 1); slash != path.npos;
+         slash = path.find('/', slash + 1)) {
+      handle().create(path.substr(0, slash), {}, session().acl(), ZOO_CONTAINER, ignore);
+    }
+    handle().create(path, {}, session().acl(), ZOO_CONTAINER, ignore);
+  }
+  if (is_over()) return doubt(Places::Doubt::kNone);
+  doubt(Places::Doubt::kUnderWay);
+  const LocalTime sent = BootClock::now();
+  handle().create(
+      node(latch_stem(wish().wire_id)), wish().wire_id, session().acl(), ZOO_EPHEMERAL_SEQUENTIAL,
+      [me = self<Take>(), sent, parents](int code, const std::string& path, const Stat& stat) {
+        me->joined(code, path, stat, sent, parents);
+      });
+  list([me = self<Take>()](const Line& line) {
+    if (me->joined_) me->decide(line);
+  });
+}
+
+void Take::joined(int code, const std::string& path, const Stat& stat, LocalTime sent,
+                  Parents parents) {
+  if (code == ZNONODE && parents == Parents::kThere) return join(Parents::kMake);
+  if (code != ZOK) doubt(is_ambiguous(code) ? Places::Doubt::kAmbiguous : Places::Doubt::kNone);
+  if (code != ZOK) return fail(code, "join the queue");
+  committed_ = session().committed(handle(), sent);
+  add_place(path.substr(path.rfind('/') + 1), stat);
+  joined_ = true;
+}
+
+void Take::add_place(const std::string& name, const Stat& stat) {
+  session().places().add(
+      {wish().mutex, wish().wire_id, name, static_cast<Token>(stat.czxid), stat.ephemeralOwner},
+      wish().lease(), BootClock::now());
+}
+
+void Take::decide(const Line& line) {
+  if (is_over()) return;
+  const auto place = session().places().find(wish().mutex, wish().wire_id);
+  if (!place) return fail(ZSESSIONEXPIRED, "stay in the queue");  // or never got into it
+  const auto mine = std::find(line.order.begin(), line.order.end(), place->name);
+  if (mine == line.order.end() || place->session != handle().session()) {
+    // Somebody deleted it, or it is of a session that has ended, whose nodes are never trusted:
+    // back to the end of the queue, once in a call.
+    session().places().erase(wish().mutex, wish().wire_id);
+    if (joined_) return fail(ZCONNECTIONLOSS, "stay in the queue");
+    return join(Parents::kThere);
+  }
+  const std::int64_t number = latch_number(*mine).value_or(-1);
+  if (number < 0 || number > kLastNumber) return turn_away(*place);
+  if (mine == line.order.begin()) return grant(*place, line);
+  answer_as_waiter(line, *std::prev(mine));
+}
+
+void Take::grant(const Place& place, const Line& line) {
+  const auto running = session().places().term(wish().mutex, wish().wire_id, 0, BootClock::now());
+  if (!running && place.token <= wish().floor) {
+    return answer(
+        Error(Errc::kReplaced,
+              "zookeeper: '" + wish().mutex + "' has seen token " + std::to_string(wish().floor) +
+                  ", but the servers are at " + std::to_string(place.token) +
+                  ": their data was replaced by older data, or another ensemble answers"));
+  }
+  const LocalTime until = std::max(committed_, session().lives_until(handle()));
+  Term term;
+  Observation seen = granted(wish(), place.token, round(), until, term);
+  const milliseconds enough = std::min(wish().lease(), session().lease()) / 2;
+  if (seen.owner.transition_at - seen.now < enough) {
+    return answer(
+        Error(Errc::kUnreachable, "zookeeper: it is not certain yet that the session of '" +
+                                      wish().mutex + "' lives; ask again"));
+  }
+  term.container_version = line.version;
+  if (!session().places().grant(wish().mutex, wish().wire_id, term)) {
+    return fail(ZSESSIONEXPIRED, "stay in the queue");
+  }
+  session().hurry(term.expires);
+  answer(std::move(seen));
+}
+
+// The count of the container is nearly used up: leave, and remove the container if nobody is left.
+void Take::turn_away(const Place& place) {
+  session().places().leave(place.mutex, place.wire_id);
+  handle().remove(node(place.name), [me = self<Take>(), place](int code) {
+    if (code == ZOK || code == ZNONODE) me->session().places().erase(place.mutex, place.wire_id);
+  });
+  handle().remove(container(), [me = self<Take>()](int) {
+    me->answer(Error(Errc::kUnreachable,
+                     "zookeeper: the count of nodes of '" + me->wish().mutex +
+                         "' is nearly used up; it begins anew once its queue is empty"));
+  });
+}
+
+}  // namespace simba::zookeeper

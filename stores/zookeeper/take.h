@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include "stores/zookeeper/errand.h"
+
+namespace simba::zookeeper {
+
+// Gets a place in the queue, or asks again from it.
+class Take : public Errand {
+ public:
+  using Errand::Errand;
+  void start() override;
+
+ protected:
+  void look_again() override;
+
+ private:
+  enum class Parents : bool { kThere, kMake };
+  void join(Parents parents);
+  void joined(int code, const std::string& path, const Stat& stat, LocalTime sent, Parents parents);
+  void doubt(Places::Doubt doubt);
+  void find_own(const Line& line);
+  void adopt(const std::string& name, const Line& line);
+  void add_place(const std::string& name, const Stat& stat);
+  void decide(const Line& line);
+  void grant(const Place& place, const Line& line);
+  void turn_away(const Place& place);
+
+  LocalTime committed_ = LocalTime::min();  // until when the session lives, by our own write
+  bool joined_ = false;                     // in this call
+};
+
+}  // namespace simba::zookeeper

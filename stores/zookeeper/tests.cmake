@@ -1,0 +1,39 @@
+simba_add_test(NAME zookeeper_unit_test
+  SOURCES latch_test.cc places_test.cc session_lease_test.cc zookeeper_url_test.cc
+  DEPS simba::zookeeper simba::kit
+  LABELS unit WHOLE)
+
+# On real servers. simba::contract and simba::servers are made later, in testing/: links are looked up at the end.
+if(SIMBA_BUILD_TESTS)
+  simba_add_test(NAME zookeeper_contract_test SOURCES zookeeper_contract_test.cc
+    DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 120 WEIGHT 2)
+
+  # Java beside ours: Curator's contender, and a tool for the server's files. Compiled where that is possible; what
+  # needs it is skipped where not.
+  set(_jars /usr/share/java/curator-recipes.jar:/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar)
+  set(_classes "")
+  find_program(SIMBA_JAVAC javac)
+  if(SIMBA_JAVAC AND EXISTS /usr/share/java/curator-recipes.jar AND EXISTS /usr/share/java/zookeeper.jar)
+    set(_classes ${CMAKE_CURRENT_BINARY_DIR}/classes)
+    add_custom_command(OUTPUT ${_classes}/CuratorContender.class ${_classes}/SetCount.class
+      COMMAND ${SIMBA_JAVAC} -cp ${_jars} -d ${_classes} ${CMAKE_CURRENT_SOURCE_DIR}/CuratorContender.java
+              ${CMAKE_CURRENT_SOURCE_DIR}/SetCount.java
+      DEPENDS CuratorContender.java SetCount.java)
+    add_custom_target(zookeeper_classes DEPENDS ${_classes}/CuratorContender.class)
+  endif()
+  simba_add_program(NAME zookeeper_contender SOURCES zookeeper_contender.cc DEPS simba::zookeeper)
+
+  simba_add_test(NAME zookeeper_crowd_test SOURCES zookeeper_crowd_test.cc zookeeper_fixture.cc
+    DEPS simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS cpu)
+  target_compile_definitions(zookeeper_crowd_test PRIVATE THREADED)
+  foreach(_test zookeeper_store_test zookeeper_fault_test ensemble_test curator_test)
+    simba_add_test(NAME ${_test} SOURCES ${_test}.cc zookeeper_fixture.cc
+      DEPS simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS sleeping TIMEOUT 180 WEIGHT 2)  # they take turns
+    target_compile_definitions(${_test} PRIVATE THREADED  # shows the driver's blocking calls
+      SIMBA_CONTENDER="$<TARGET_FILE:zookeeper_contender>" SIMBA_JAVA_CLASSES="${_classes}")
+    add_dependencies(${_test} zookeeper_contender)
+    if(_classes)
+      add_dependencies(${_test} zookeeper_classes)
+    endif()
+  endforeach()
+endif()

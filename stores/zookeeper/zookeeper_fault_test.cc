@@ -1,0 +1,461 @@
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "simba/client.h"
+#include "simba/contend_service.h"
+#include "stores/zookeeper/zookeeper_fixture.h"
+
+// Faults, on servers of our own: lost connections and answers, expired sessions, servers that are
+// killed, wiped, without quorum, or that refuse.
+namespace simba::zookeeper {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FaultTest : public OwnServerTest {
+ protected:
+  // Through the relay, or straight.
+  ZookeeperOptions options(milliseconds session_timeout = 1200ms, milliseconds tick = 200ms) const {
+    ZookeeperOptions made;
+    made.servers = relay ? "127.0.0.1:" + std::to_string(relay->port()) : servers;
+    made.session_timeout = session_timeout;
+    made.tick = tick;
+    return made;
+  }
+  std::shared_ptr<Store> connect() const { return open_alone(options()); }
+  std::shared_ptr<Store> connect_straight(milliseconds session_timeout = 6s) const {
+    ZookeeperOptions made = options(session_timeout);
+    made.servers = servers;
+    return open_alone(made);
+  }
+  std::vector<std::string> queue() { return raw().children(path(m)); }
+  void make_container(Store& store) const {
+    take(store, m, "before~1");
+    release(store, m, "before~1");
+  }
+};
+
+TEST_F(FaultTest, ATermOutlivesAConnectionThatComesBackInTime) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(4s));
+  const Token token = take(*store, m, "a~1").owner.token;
+  relay->cut();
+  EXPECT_THAT(error_of([&] {
+                const Claim claim{m, "a~1", token, 0, 60s, 30s};
+                const Answers answers = store->contend({&claim, 1}, soon(300ms));
+                if (const auto* error = std::get_if<Error>(&answers[0])) throw Error(*error);
+              }),
+              HasSubstr("zookeeper:"));
+  relay->mend();
+  EXPECT_TRUE(eventually(
+      [&] {
+        const Claim claim{m, "a~1", token, 0, 60s, 30s};
+        try {
+          const Answers answers = store->contend({&claim, 1}, soon(1s));
+          const auto* seen = std::get_if<Observation>(&answers[0]);
+          return seen && owns(*seen, "a~1") && seen->owner.token == token;
+        } catch (const Error&) {
+          return false;
+        }
+      },
+      4s));
+}
+
+// The server makes the node, and nobody hears of it.
+TEST_F(FaultTest, ATakeWhoseAnswerWasLostFindsItsNodeAndMakesNoSecond) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(6s));
+  make_container(*store);
+  relay->mute();
+  std::this_thread::sleep_for(10ms);
+  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
+  const Answers lost = store->contend({&claim, 1}, soon(300ms));
+  const auto* error = std::get_if<Error>(&lost[0]);
+  ASSERT_TRUE(error && error->is_transient());
+  ASSERT_TRUE(eventually([&] { return queue().size() == 1; })) << "the server has made it";
+  relay->mend();
+  Observation seen;
+  ASSERT_TRUE(eventually([&] {
+    try {
+      seen = take(*store, m, "a~1");
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }));
+  EXPECT_TRUE(owns(seen, "a~1"));
+  ASSERT_EQ(queue().size(), 1U) << "a second node";
+  EXPECT_EQ(seen.owner.token, static_cast<Token>(raw().stat(path(m) + '/' + queue()[0]).czxid));
+}
+
+TEST_F(FaultTest, AReleaseAfterALostTakeLeavesNothingBehind) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(6s));
+  make_container(*store);
+  relay->mute();
+  std::this_thread::sleep_for(10ms);
+  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
+  static_cast<void>(store->contend({&claim, 1}, soon(200ms)));
+  ASSERT_TRUE(eventually([&] { return queue().size() == 1; }));
+  relay->mend();
+  EXPECT_TRUE(eventually([&] { return error_of([&] { release(*store, m, "a~1"); }).empty(); }));
+  EXPECT_TRUE(queue().empty());
+}
+
+TEST_F(FaultTest, ASessionThatEndsDuringACreationLeavesNoOrphan) {
+  start();
+  put_relay();
+  const auto store = connect();
+  make_container(*store);
+  relay->mute();
+  std::this_thread::sleep_for(10ms);
+  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
+  static_cast<void>(store->contend({&claim, 1}, soon(100ms)));
+  ASSERT_TRUE(eventually([&] { return queue().size() == 1; }));
+  relay->cut();
+  ASSERT_TRUE(eventually([&] { return queue().empty(); })) << "the session ends on the server";
+  relay->mend();
+  Observation seen;
+  ASSERT_TRUE(eventually([&] { return error_of([&] { seen = take(*store, m, "a~1"); }).empty(); }));
+  EXPECT_TRUE(owns(seen, "a~1"));
+  EXPECT_EQ(queue().size(), 1U);
+}
+
+TEST_F(FaultTest, AnExpiredSessionEndsItsTermsAndWakesItsWaiters) {
+  start();
+  put_relay();
+  const auto store = connect(), straight = connect_straight();
+  const Token token = take(*store, m, "a~1").owner.token;
+  take(*straight, m, "b~1");
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch(m, "c~1", [&] { ++wakes; });
+  take(*store, m, "c~1");
+  EXPECT_TRUE(watch->is_live());
+  relay->cut();
+  EXPECT_TRUE(eventually([&] { return !watch->is_live(); }));
+  ASSERT_TRUE(eventually([&] { return owns(take(*straight, m, "b~1"), "b~1"); }));
+  relay->mend();
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "it has to queue again";
+  Observation seen;
+  ASSERT_TRUE(
+      eventually([&] { return error_of([&] { seen = renew(*store, m, "a~1", token); }).empty(); }));
+  EXPECT_EQ(seen.owner.id, "b~1") << "an old term is never revived";
+  EXPECT_EQ(take(*store, m, "c~1").owner.id, "b~1");
+  EXPECT_EQ(queue().size(), 2U);
+}
+
+// The lease has run out here before the session ends there, however the connection was lost.
+TEST_F(FaultTest, AnOwnerCutOffIsReleasedBeforeItsSessionEndsOnTheServer) {
+  start();
+  for (const bool says_nothing : {false, true}) {
+    put_relay();
+    ClientOptions chosen;
+    chosen.contend.ttl = 500ms;
+    chosen.contend.transition = 300ms;
+    std::atomic<bool> acquired{false};
+    std::atomic<std::int64_t> lost{0};
+    const Client client{connect(), chosen};
+    MutexContendService service{
+        client, make_contender(m, {.on_acquired = [&](const MutexState&) { acquired = true; },
+                                   .on_released =
+                                       [&](const MutexState&) {
+                                         lost = BootClock::now().time_since_epoch().count();
+                                       }})};
+    service.start();
+    ASSERT_TRUE(eventually([&] { return service.is_in_ttl(); }));
+    std::this_thread::sleep_for(milliseconds{says_nothing ? 370 : 530});
+    EXPECT_TRUE(service.is_in_ttl()) << "a healthy owner does not leave its ttl";
+    if (says_nothing) {
+      relay->stall();
+    } else {
+      relay->cut();
+    }
+    while (!queue().empty()) EXPECT_NE(queue().size(), 2U);
+    const std::int64_t gone = BootClock::now().time_since_epoch().count();
+    EXPECT_FALSE(service.is_owner());
+    EXPECT_FALSE(service.is_in_ttl());
+    ASSERT_TRUE(eventually([&] { return lost != 0; }));
+    EXPECT_LT(lost, gone) << "its session ended " << (lost - gone) / 1'000'000 << " ms before";
+    relay->mend();
+    ASSERT_TRUE(eventually([&] { return service.is_in_ttl(); })) << "it goes on by itself";
+    service.stop();
+    EXPECT_TRUE(queue().empty());
+  }
+}
+
+TEST_F(FaultTest, AServerThatIsKilledAndComesBackIsRiddenOut) {
+  start();
+  const auto store = open_alone(options(40s));
+  const Token token = take(*store, m, "a~1").owner.token;
+  server->kill();
+  EXPECT_TRUE(eventually([&] {
+    const std::string why = error_of([&] {
+      const std::string_view name = m;
+      static_cast<void>(store->observe({&name, 1}, soon(100ms)));
+    });
+    return why.find("none of " + servers) != std::string::npos &&
+           why.find("are they up") != std::string::npos;
+  }));
+  server->start();
+  Observation seen;
+  ASSERT_TRUE(
+      eventually([&] { return error_of([&] { seen = renew(*store, m, "a~1", token); }).empty(); }));
+  EXPECT_TRUE(owns(seen, "a~1")) << "the session is on the server's disk";
+  release(*store, m, "a~1");
+  ASSERT_TRUE(eventually([&] { return error_of([&] { seen = take(*store, m, "b~1"); }).empty(); }));
+  EXPECT_GT(seen.owner.token, token);
+}
+
+TEST_F(FaultTest, AServerWithoutItsDataIsNoticedByTheToken) {
+  start();
+  {
+    Raw raw_client(servers);
+    raw_client.create("/simba", {}, ZOO_CONTAINER);
+    for (int i = 0; i < 100; ++i) raw_client.create("/filler" + std::to_string(i));
+  }
+  auto store = open_alone(options(3s));
+  const Token token = take(*store, m, "a~1").owner.token;
+  server->stop();
+  server = nullptr;
+  start();  // another one
+  store = connect_straight();
+  EXPECT_THAT(error_of([&] { take(*store, m, "a~2", 60s, 30s, token); }),
+              HasSubstr("replaced by older data, or another ensemble answers"));
+}
+
+TEST_F(FaultTest, AContainerThatIsReapedIsMadeAgainAndTheTokenGrows) {
+  servers::ZooKeeperSettings settings;
+  settings.java = {"-Dznode.container.checkIntervalMs=50"};
+  start(settings);
+  const auto store = connect_straight();
+  Token last = 0;
+  for (int round = 0; round < 5; ++round) {
+    const std::string id = "a~" + std::to_string(round);
+    const Observation held = take(*store, m, id);
+    ASSERT_TRUE(owns(held, id));
+    EXPECT_GT(held.owner.token, last);
+    EXPECT_TRUE(queue().at(0).ends_with("-latch-0000000000")) << "the count begins anew";
+    last = held.owner.token;
+    release(*store, m, id);
+    ASSERT_TRUE(eventually([&] { return !raw().exists(path(m)); }));
+    EXPECT_TRUE(observe(*store, m).is_free());
+  }
+}
+
+TEST_F(FaultTest, AChrootIsALayerBelowWhichEverythingIsTheSame) {
+  start();
+  ASSERT_EQ(raw().create("/app"), ZOK);
+  ZookeeperOptions below = options(6s);
+  below.chroot = "/app";
+  const auto store = open_alone(below);
+  take(*store, m, "a~1");
+  EXPECT_EQ(raw().children("/app/simba/" + m).size(), 1U);
+  EXPECT_FALSE(raw().exists("/simba"));
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch(m, "b~1", [&] { ++wakes; });
+  take(*store, m, "b~1");
+  release(*store, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return wakes == 1; }));
+  EXPECT_TRUE(owns(take(*store, m, "b~1"), "b~1"));
+  below.chroot = "/nowhere";
+  EXPECT_THAT(error_of([&] { take(*open_alone(below), m, "a~1"); }),
+              HasSubstr("make the chroot of the URL first"));
+}
+
+TEST_F(FaultTest, AnotherBaseCanBeDeep) {
+  start();
+  ZookeeperOptions deep = options(6s);
+  deep.base = "/company/locks";
+  const auto store = open_alone(deep);
+  EXPECT_TRUE(owns(take(*store, m, "a~1"), "a~1"));
+  EXPECT_EQ(raw().children("/company/locks/" + m).size(), 1U);
+}
+
+TEST_F(FaultTest, TheNodesOfAUserAreItsOwnAndAnybodyMayRead) {
+  start();
+  ZookeeperOptions mine = options(6s);
+  mine.user = "me";
+  mine.password = "canary";
+  const auto store = open_alone(mine), stranger = connect_straight();
+  const Observation held = take(*store, m, "a~1");
+  ASSERT_TRUE(owns(held, "a~1"));
+  EXPECT_THAT(raw().acl(path(m)), ElementsAre("digest:me 31", "world:anyone 1"));
+  EXPECT_THAT(raw().acl(path(m) + '/' + queue().at(0)),
+              ElementsAre("digest:me 31", "world:anyone 1"));
+  // An observer needs no write permission.
+  EXPECT_EQ(observe(*stranger, m).owner.id, "a~1");
+  EXPECT_EQ(stranger->list(m, 10, soon()).size(), 1U);
+  // Who contends does.
+  for (const auto& attempt : std::vector<std::function<void()>>{
+           [&] { take(*stranger, m, "b~1"); }, [&] { release(*stranger, m, "a~1"); },
+           [&] { stranger->evict(m, "a~1", held.owner.token, Eviction::kKeepLease, soon()); },
+           [&] { stranger->evict(m, "a~1", held.owner.token, Eviction::kFreeNow, soon()); }}) {
+    const std::string why = error_of(attempt);
+    EXPECT_THAT(why, HasSubstr("the ACL of the node does not allow it"));
+    EXPECT_EQ(why.find("canary"), std::string::npos);
+  }
+  EXPECT_TRUE(owns(renew(*store, m, "a~1", held.owner.token), "a~1"));
+  ZookeeperOptions wrong = mine;
+  wrong.password = "other";
+  EXPECT_THAT(error_of([&] { take(*open_alone(wrong), m, "b~1"); }), HasSubstr("ACL"));
+}
+
+TEST_F(FaultTest, WithTheAclOfTheCreatorNobodyElseReads) {
+  start();
+  ZookeeperOptions mine = options(6s);
+  mine.user = "me";
+  mine.password = "secret";
+  mine.acl = ZookeeperOptions::Acl::kCreator;
+  const auto store = open_alone(mine), stranger = connect_straight();
+  EXPECT_TRUE(owns(take(*store, m, "a~1"), "a~1"));
+  EXPECT_THAT(error_of([&] { observe(*stranger, m); }), HasSubstr("ACL"));
+  Raw friendly(servers, "me:secret");
+  EXPECT_THAT(friendly.acl(path(m)), ElementsAre("digest:me 31"));
+}
+
+TEST_F(FaultTest, AServerWithoutQuorumGivesAnErrorAndThenAMutex) {
+  servers::ZooKeeperSettings settings;
+  settings.tick = 200ms;
+  settings.java = {"-Dreadonlymode.enabled=true"};
+  servers::ZooKeeperEnsemble ensemble(settings);
+  ensemble[0].launch();
+  ASSERT_TRUE(eventually([&] {
+    return ensemble[0].ask("srvr").find("read-only") != std::string::npos ||
+           ensemble[0].ask("isro") == "ro";
+  }));
+  ZookeeperOptions made;
+  made.servers = ensemble.addresses();
+  made.session_timeout = 1200ms;
+  made.tick = 200ms;
+  const auto store = open_alone(made);
+  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
+  EXPECT_THAT(error_of([&] {
+                static_cast<void>(store->contend({&claim, 1}, soon(1s)));
+              }),
+              HasSubstr("do they have a quorum?"));
+  ensemble[1].launch();
+  Observation seen;
+  ASSERT_TRUE(eventually([&] { return error_of([&] { seen = take(*store, m, "a~1"); }).empty(); }));
+  EXPECT_TRUE(owns(seen, "a~1"));
+}
+
+TEST_F(FaultTest, AServerThatDoesNotExistIsAnErrorWithinTheDeadline) {
+  for (const char* nobody : {"127.0.0.1:1", "no-such-host.invalid:2181"}) {
+    ZookeeperOptions made;
+    made.servers = nobody;
+    const auto store = open_alone(made);
+    const LocalTime began = BootClock::now();
+    const Claim claim{"m", "a~1", 0, 0, 60s, 30s};
+    EXPECT_NE(error_of([&] { static_cast<void>(store->contend({&claim, 1}, began + 200ms)); }), "");
+    EXPECT_LT(BootClock::now() - began, 2s);
+  }
+}
+
+// kazoo 730: what comes after the last number sorts before all others.
+class CountTest : public FaultTest {
+ protected:
+  // A server whose container of `m` has had that many children, and has one that is no latch.
+  void start_with(int count) {
+    if (std::string(SIMBA_JAVA_CLASSES).empty()) {
+      GTEST_SKIP() << "there was no javac when this was built (Debian: default-jdk-headless)";
+    }
+    start();
+    {
+      Raw client(servers);
+      client.create("/simba");
+      client.create(path(m), {}, ZOO_CONTAINER);
+      client.create(path(m) + "/foreign");
+    }
+    server->stop();
+    servers::Command command;
+    command.words = {"java",
+                     "-cp",
+                     std::string(SIMBA_JAVA_CLASSES) +
+                         ":/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar",
+                     "SetCount",
+                     server->data().string(),
+                     path(m),
+                     std::to_string(count)};
+    servers::Process(command).wait(10s);
+    server->start();
+  }
+};
+
+TEST_F(CountTest, WhenItIsNearlyUsedUpTheQueueRunsEmptyAndItBeginsAnew) {
+  start_with(static_cast<int>(kLastNumber) - 1);
+  if (IsSkipped()) return;
+  const auto store = connect_straight(), other = connect_straight();
+  const Token token = take(*store, m, "a~1").owner.token;
+  EXPECT_TRUE(queue().at(0).ends_with(std::to_string(kLastNumber - 1)));
+  EXPECT_EQ(take(*other, m, "b~1").owner.id, "a~1") << "the last number";
+  EXPECT_THAT(error_of([&] { take(*other, m, "c~1"); }), HasSubstr("nearly used up"));
+  EXPECT_EQ(queue().size(), 2U) << "who was turned away leaves nothing behind";
+  EXPECT_TRUE(owns(renew(*store, m, "a~1", token), "a~1"));
+  release(*store, m, "a~1");
+  EXPECT_TRUE(owns(take(*other, m, "b~1"), "b~1"));
+  release(*other, m, "b~1");
+  raw().remove(path(m) + "/foreign");
+  EXPECT_THAT(error_of([&] { take(*other, m, "c~1"); }), HasSubstr("nearly used up"));
+  const Observation again = take(*other, m, "c~1");
+  EXPECT_TRUE(owns(again, "c~1"));
+  EXPECT_GT(again.owner.token, token);
+  EXPECT_TRUE(queue().at(0).ends_with("-0000000000"));
+}
+
+TEST_F(CountTest, AfterTheLastNumberNobodyOfOursOvertakesTheOwner) {
+  start_with(2'147'483'646);
+  if (IsSkipped()) return;
+  const auto store = connect_straight();
+  ASSERT_EQ(raw().create(path(m) + "/_c_curator-latch-", "curator", ZOO_EPHEMERAL_SEQUENTIAL), ZOK);
+  ASSERT_EQ(raw().create(path(m) + "/x", {}, ZOO_EPHEMERAL_SEQUENTIAL), ZOK);
+  ASSERT_TRUE(raw().children(path(m)).at(0).ends_with("-2147483646"));
+  EXPECT_THAT(error_of([&] { take(*store, m, "a~1"); }), HasSubstr("nearly used up"));
+  EXPECT_EQ(observe(*store, m).owner.id, "curator");
+  EXPECT_EQ(queue().size(), 1U);
+}
+
+// Waiters hang on watches; the driver sets them again after each reconnect, all in one request.
+// With SIMBA_TEST_WAITERS=15000 they are more than fit, and those who do not are not live.
+TEST_F(FaultTest, WaitersHearOfAReleaseAfterAReconnect) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(60s)), owner = connect_straight(60s);
+  const char* given = std::getenv("SIMBA_TEST_WAITERS");  // NOLINT(concurrency-mt-unsafe)
+  const std::size_t waiters = given ? std::stoul(given) : 200;
+  std::atomic<std::size_t> wakes{0};
+  std::vector<std::unique_ptr<Watch>> watches;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < waiters; ++i) names.push_back(m + '.' + std::to_string(i));
+  for (const std::string& name : names) {
+    take(*owner, name, "o~1");
+    watches.push_back(store->watch(name, "w~1", [&] { ++wakes; }));
+    take(*store, name, "w~1");
+  }
+  const auto live = [&] {
+    return static_cast<std::size_t>(std::count_if(
+        watches.begin(), watches.end(), [](const auto& watch) { return watch->is_live(); }));
+  };
+  const std::size_t heard = live();
+  EXPECT_EQ(heard, std::min<std::size_t>(heard, waiters));
+  EXPECT_GE(heard, std::min<std::size_t>(10'000, waiters));
+  relay->cut();
+  ASSERT_TRUE(eventually([&] { return live() == 0; }));
+  for (std::size_t i = 0; i < waiters / 2; ++i) release(*owner, names[i], "o~1");
+  relay->mend();
+  EXPECT_TRUE(eventually([&] { return wakes >= waiters / 2; }, 60s)) << wakes;
+  for (std::size_t i = waiters / 2; i < waiters; ++i) release(*owner, names[i], "o~1");
+  EXPECT_TRUE(eventually([&] { return wakes == heard; })) << wakes << " of " << heard;
+}
+
+}  // namespace
+}  // namespace simba::zookeeper

@@ -1,0 +1,42 @@
+#include "stores/zookeeper/zookeeper_options.h"
+
+#include <string>
+#include <string_view>
+
+#include "stores/zookeeper/latch.h"
+
+namespace simba::zookeeper {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(Errc::kMisconfigured, "zookeeper: " + why);
+}
+
+void check_path(const std::string& what, std::string_view path) {
+  if (!path.starts_with('/')) refuse(what + " begins with '/'");
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view name = path.substr(0, path.find('/'));
+    const std::string why = name.empty() ? "a name in it is empty" : why_no_node_name(name);
+    if (!why.empty()) refuse(what + " cannot be used: " + why);
+    path.remove_prefix(name.size());
+  }
+}
+
+}  // namespace
+
+void check_options(const ZookeeperOptions& options) {
+  using Acl = ZookeeperOptions::Acl;
+  if (options.servers.empty()) refuse("no server is named");
+  if (!options.chroot.empty()) check_path("chroot", options.chroot);
+  check_path("base", options.base);
+  if (options.tick <= milliseconds::zero() || options.session_timeout < 3 * options.tick) {
+    refuse("a session timeout of " + std::to_string(options.session_timeout.count()) +
+           " ms is too short: it must be at least three ticks, of " +
+           std::to_string(options.tick.count()) + " ms each");
+  }
+  const bool is_open = options.acl == Acl::kOpen || options.acl == Acl::kAutomatic;
+  if (options.user.empty() && !is_open) refuse("an acl of creator or creator-read needs a user");
+}
+
+}  // namespace simba::zookeeper
