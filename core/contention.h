@@ -204,7 +204,7 @@ class Contention {
   std::optional<Call> call_;
   std::uint64_t last_number_ = 0;
   unsigned failures_ = 0;
-  unsigned free_looks_ = 0;  // of an observer, one after the other
+  unsigned free_looks_ = 0;              // of an observer, one after the other
   std::optional<std::uint64_t> jitter_;  // of the next take
 
   std::optional<TermTimes> term_;

@@ -15,7 +15,6 @@
 namespace simba::zookeeper {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 

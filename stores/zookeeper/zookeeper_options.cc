@@ -17,8 +17,8 @@ void check_path(const std::string& what, std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);
     const std::string_view name = path.substr(0, path.find('/'));
-    const std::string why = name.empty() ? "a name in it is empty" : why_no_node_name(name);
-    if (!why.empty()) refuse(what + " cannot be used: " + why);
+    std::string why = name.empty() ? "a name in it is empty" : why_no_node_name(name);
+    if (!why.empty()) refuse(why.insert(0, " cannot be used: ").insert(0, what));
     path.remove_prefix(name.size());
   }
 }
