@@ -39,7 +39,7 @@ std::string percent_decoded(std::string_view whose, std::string_view text) {
     const char* end = text.data() + std::min(i + 3, text.size());
     const auto [last, error] = std::from_chars(text.data() + i + 1, end, byte, 16);
     if (error != std::errc{} || last != text.data() + i + 3 || byte == 0) {
-      refuse_url(whose, "a '%' is not followed by two hexadecimal digits other than 00");
+      refuse_url(whose, "a '%' is not a %XX of two hexadecimal digits other than 00");
     }
     out += static_cast<char>(byte);
     i += 2;
