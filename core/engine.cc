@@ -248,11 +248,15 @@ bool Engine::OwnCalls::make(LocalTime deadline) {
   flight->send();
   flight->perform();
   flight->complete();
+  const std::lock_guard lock(engine_.guard_);
+  who_->makes_calls_ = true;
   return true;
 }
 
+// Who is in a call takes no other: one that hangs in the driver must not hold up the next.
 std::shared_ptr<Flight> Engine::OwnCalls::take() {
   const std::lock_guard lock(engine_.guard_);
+  if (who_->handed_) who_->makes_calls_ = false;
   return std::move(who_->handed_);
 }
 

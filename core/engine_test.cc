@@ -835,6 +835,45 @@ TEST_F(EngineTest, AThreadThatWaitsMakesItsOwnClaims) {
   EXPECT_FALSE(calls.is_due());
 }
 
+// The driver ignores the deadline of the call that the waiting thread makes.
+TEST_F(EngineTest, AThreadThatHangsInItsOwnCallIsNotGivenTheNext) {
+  class Hanging : public FaultyStore {
+   public:
+    using FaultyStore::FaultyStore;
+    Answers contend(std::span<const Claim> claims, LocalTime deadline) override {
+      if (const auto meanwhile = std::exchange(hangs, nullptr)) meanwhile();
+      return FaultyStore::contend(claims, deadline);
+    }
+    std::function<void()> hangs;
+  };
+  const auto hanging = std::make_shared<Hanging>(memory);
+  const auto clock = executor;
+  const auto other = std::make_shared<Engine>(hanging, clock);
+  take_as("other~1", "report");
+  other->open();
+  Spec spec;
+  spec.mutex = "report";
+  spec.label = "lock";
+  spec.options = calm();
+  spec.goal = Goal::kOnce;
+  const auto who = other->enroll(std::move(spec));
+  {
+    Engine::OwnCalls calls(*other, who);
+    ASSERT_EQ(other->start_inline(who, LocalTime::max()), Engine::Inline::kOpen);
+    hanging->hangs = [&] {
+      release_as("other~1", "report");
+      clock->advance(10s);
+      EXPECT_FALSE(calls.is_due());
+      EXPECT_EQ(owner_of("report"), "lock") << "nobody made the next call";
+    };
+    EXPECT_TRUE(calls.make(LocalTime::max()));
+    EXPECT_TRUE(other->term(*who)->is_owner());
+  }
+  other->finish(who);
+  clock->advance(1s);
+  other->close(0ns);
+}
+
 TEST_F(EngineTest, AClaimThatItsThreadNoLongerWantsIsNotSent) {
   take_as("other~1", "report");
   Contender& lock = enroll_lock("report");
