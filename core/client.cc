@@ -23,7 +23,7 @@ Session::Session(std::shared_ptr<Store> store, ClientOptions its_options)
     : options(std::move(its_options)),
       engine_(std::make_shared<Engine>(checked(std::move(store)),
                                        options.executor ? options.executor : make_thread_executor(),
-                                       options.on_event)) {
+                                       options.on_event, options.log)) {
   static_cast<void>(Timing::of(options.contend));
   engine_->open();
 }

@@ -19,6 +19,8 @@ constexpr milliseconds kLookAgain{50};  // at what was free, then twice as long 
 constexpr int kMemory = 2;
 // A watchdog this late did not run: the process or the machine stood still.
 constexpr nanoseconds kStoodStill = milliseconds{500};
+// One grant may be short by bad luck; so many are the store's settings.
+constexpr unsigned kNoLuck = 3;
 
 // What a store says may be far away, or nonsense: more than a year is a year.
 milliseconds left(StoreTime until, StoreTime now) {
@@ -323,9 +325,12 @@ void Contention::hold(Effects& effects, const Observation& seen, LocalTime sent,
   if (now >= term_->ttl_end) {  // too late to be of use: given back, never adopted
     effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
     term_.reset();
+    useless_grants_ = used_for(seen) > nanoseconds{0} ? 0 : useless_grants_ + 1;
+    effects.useless = useless_grants_ >= kNoLuck;
     begin_attempt(now + backoff());
     return;
   }
+  useless_grants_ = 0;
   phase_ = Phase::kHolding;
   effects.began = true;
   note_owner(effects, seen.owner, wire_id_);
@@ -333,17 +338,23 @@ void Contention::hold(Effects& effects, const Observation& seen, LocalTime sent,
 
 // R1: counted from before the request was sent; a store that granted less is taken at its word.
 void Contention::extend(const Observation& seen, LocalTime sent) {
-  const nanoseconds granted = left(seen.owner.transition_at, seen.now);
-  const nanoseconds missing = std::max(nanoseconds{0}, timing_.lease() - granted);
   TermTimes& term = *term_;
   term.sent = sent;
-  term.revoke_at = sent + timing_.revoke_at - missing;
-  term.ttl_end = std::min(sent + timing_.ttl_end, term.revoke_at);
-  if (seen.owner.ttl_at) {
-    term.ttl_end = std::min(term.ttl_end, sent + left(*seen.owner.ttl_at, seen.now));
-  }
+  term.revoke_at = sent + believed_for(seen);
+  term.ttl_end = sent + used_for(seen);
   due_kind_ = CallKind::kRenew;
   due_ = sent + scaled(timing_.renew);
+}
+
+nanoseconds Contention::believed_for(const Observation& seen) const {
+  const nanoseconds granted = left(seen.owner.transition_at, seen.now);
+  return timing_.revoke_at - std::max(nanoseconds{0}, timing_.lease() - granted);
+}
+
+nanoseconds Contention::used_for(const Observation& seen) const {
+  const nanoseconds most = std::min(timing_.ttl_end, believed_for(seen));
+  if (!seen.owner.ttl_at) return most;
+  return std::min<nanoseconds>(most, left(*seen.owner.ttl_at, seen.now));
 }
 
 // A span of the owner's, shortened where the store granted less than was asked for.

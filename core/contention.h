@@ -55,9 +55,10 @@ struct Effects {
   std::optional<Loss> ended;         // the running term: request lost() now
   std::optional<Ask> ask;
   std::vector<Retired> retired;
-  std::string former;  // a wire id nobody uses any more; a claim doubled on the way may revive it
-  bool began = false;  // a term began
-  bool over = false;   // the lifecycle has ended: kIdle
+  std::string former;    // a wire id nobody uses any more; a claim doubled on the way may revive it
+  bool began = false;    // a term began
+  bool over = false;     // the lifecycle has ended: kIdle
+  bool useless = false;  // the grants of this store are again and again too short to be held
 };
 
 struct TermTimes {
@@ -170,6 +171,8 @@ class Contention {
   void note_other(Effects& effects, const Observation& seen);
   void note_owner(Effects& effects, const MutexOwner& owner, const std::string& self);
   bool is_granted(const Observation& seen) const;
+  nanoseconds believed_for(const Observation& seen) const;
+  nanoseconds used_for(const Observation& seen) const;
   bool is_queued() const;
   nanoseconds scaled(nanoseconds span) const;
   milliseconds poll() const;
@@ -204,6 +207,7 @@ class Contention {
   std::optional<Call> call_;
   std::uint64_t last_number_ = 0;
   unsigned failures_ = 0;
+  unsigned useless_grants_ = 0;          // one after the other
   unsigned free_looks_ = 0;              // of an observer, one after the other
   std::optional<std::uint64_t> jitter_;  // of the next take
 

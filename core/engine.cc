@@ -26,10 +26,12 @@ Enrolled::Enrolled(Spec spec, std::shared_ptr<Group> its_group, std::shared_ptr<
   if (!audience) machine.tell_nobody();
 }
 
-Engine::Engine(std::shared_ptr<Store> store, std::shared_ptr<Executor> executor, EventHook on_event)
+Engine::Engine(std::shared_ptr<Store> store, std::shared_ptr<Executor> executor, EventHook on_event,
+               LogSink log)
     : store_(std::move(store)),
       executor_(std::move(executor)),
       on_event_(std::move(on_event)),
+      log_(std::move(log)),
       fork_epoch_(fork_epoch()) {}
 
 // Who is active holds itself; with the engine gone nobody else would let go.

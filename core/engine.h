@@ -4,17 +4,21 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "core/batcher.h"
+#include "core/complaints.h"
 #include "core/deadlines.h"
 #include "core/enrolled.h"
 #include "core/retired.h"
 #include "simba/client.h"
 #include "simba/event.h"
 #include "simba/executor.h"
+#include "simba/log.h"
 #include "simba/store.h"
 
 namespace simba::core {
@@ -28,7 +32,8 @@ struct Outcome;
 // Threads: any. None of its own: they are the executor's.
 class Engine : public std::enable_shared_from_this<Engine> {
  public:
-  Engine(std::shared_ptr<Store> store, std::shared_ptr<Executor> executor, EventHook on_event = {});
+  Engine(std::shared_ptr<Store> store, std::shared_ptr<Executor> executor, EventHook on_event = {},
+         LogSink log = {});
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -137,7 +142,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
                        Outbox& out);
   static const Enrolled* whose_turn(const Group& group, const Riders& asked);
   void note(const Observation& seen, Group& group, Outbox& out);
-  void note_call(const Outcome& outcome, std::size_t claims, LocalTime sent, Outbox& out);
+  void note_call(const Outcome& outcome, std::span<const Job> jobs, LocalTime sent, Outbox& out);
+  void note_trouble(const Outcome& outcome, std::span<const Job> jobs, Outbox& out);
+  void note_useless_grant(Enrolled& who, const Observation& seen, Outbox& out);
+  void complain(std::string_view mutex, const Error& error, Outbox& out);
   void overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out);
   void wake_first(Group& group, Outbox& out);
   void give_back(const Farewell& farewell, Outbox& out);
@@ -158,6 +166,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<Executor> executor_;
   const EventHook on_event_;
+  const LogSink log_;
   const std::uint64_t fork_epoch_;
 
   mutable std::mutex guard_;
@@ -165,6 +174,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Deadlines deadlines_;
   Batcher batcher_;
   RetiredIds retired_;
+  Complaints complaints_;
   LocalTime alarm_ = LocalTime::max();
   std::size_t active_ = 0;
   std::size_t sweep_groups_at_ = 64;

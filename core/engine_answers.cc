@@ -21,7 +21,7 @@ void Engine::completed(Flight& flight) {
     out.now = executor_->now();
     const auto& [answers, error] = flight.outcome;
     std::vector<Job>& jobs = flight.batch.jobs;
-    note_call(flight.outcome, jobs.size(), flight.sent, out);
+    note_call(flight.outcome, jobs, flight.sent, out);
     if (!error) {
       batcher_.succeeded(flight.batch);
       for (std::size_t i = 0; i < jobs.size(); ++i) deliver(jobs[i], answers[i], flight.sent, out);
@@ -43,7 +43,7 @@ Engine::Inline Engine::completed(const Job& job, const Outcome& outcome, LocalTi
   {
     const std::lock_guard lock(guard_);
     out.now = executor_->now();
-    note_call(outcome, 1, sent, out);
+    note_call(outcome, {&job, 1}, sent, out);
     if (outcome.error) {
       deliver(job, *outcome.error, sent, out);
     } else {
@@ -56,13 +56,52 @@ Engine::Inline Engine::completed(const Job& job, const Outcome& outcome, LocalTi
   return came_to;
 }
 
-void Engine::note_call(const Outcome& outcome, std::size_t claims, LocalTime sent, Outbox& out) {
+void Engine::note_call(const Outcome& outcome, std::span<const Job> jobs, LocalTime sent,
+                       Outbox& out) {
+  if (log_) note_trouble(outcome, jobs, out);
   if (!on_event_) return;
   Event called;
   called.kind = Event::Kind::kCalled;
   called.duration = out.now - sent;
-  called.claims = claims;
+  called.claims = jobs.size();
   out.events.push_back({called, {}, {}, outcome.error});
+}
+
+void Engine::note_trouble(const Outcome& outcome, std::span<const Job> jobs, Outbox& out) {
+  if (outcome.error) {
+    // Else it is one claim's fault: they are asked one by one, and that one says so.
+    const bool is_of_all = jobs.size() == 1 || outcome.error->is_transient();
+    if (is_of_all) complain({}, *outcome.error, out);
+    return;
+  }
+  if (const auto line = complaints_.answered()) out.lines.push_back({LogLevel::kInfo, *line});
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (const Error* error = std::get_if<Error>(&outcome.answers[i])) {
+      complain(jobs[i].mutex, *error, out);
+    }
+  }
+}
+
+void Engine::complain(std::string_view mutex, const Error& error, Outbox& out) {
+  const auto line = log_ ? complaints_.failed(mutex, error, out.now) : std::nullopt;
+  if (!line) return;
+  const LogLevel level = error.is_transient() ? LogLevel::kWarning : LogLevel::kError;
+  out.lines.push_back({level, *line});
+}
+
+void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& out) {
+  const auto in_ms = [](nanoseconds span) {
+    return std::to_string(std::chrono::ceil<milliseconds>(span).count()) + " ms";
+  };
+  const Timing& timing = who.machine.timing();
+  who.trouble.emplace(
+      Errc::kMisconfigured,
+      store_->traits().name + " grants leases of " + in_ms(seen.owner.transition_at - seen.now) +
+          ", of which the last " + in_ms(timing.lease() - timing.revoke_at) +
+          " are never used (the grace, and 1 % of what was asked for, as clocks drift apart): "
+          "nothing is left; choose a shorter grace or lease, or let the store grant longer ones");
+  complain(who.mutex(), *who.trouble, out);
+  if (&who != out.caller && who.poke && who.self_) out.poked.push_back(who.self_);
 }
 
 void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
@@ -148,7 +187,9 @@ void Engine::deliver_answer(Enrolled& who, const Job& job, std::uint64_t number,
   const bool is_mine = who.machine.awaits(number) && seen.owner.is_owner(who.machine.wire_id());
   if (tells && !is_mine) note(seen, *who.group, out);
   const bool held = who.machine.phase() == Phase::kHolding;
-  apply_and_submit(who, who.machine.answered(number, seen, sent, out.now), out);
+  Effects effects = who.machine.answered(number, seen, sent, out.now);
+  if (effects.useless) note_useless_grant(who, seen, out);
+  apply_and_submit(who, std::move(effects), out);
   if (job.kind == CallKind::kRenew && held && who.machine.phase() == Phase::kHolding) {
     event(out, Event::Kind::kRenewed, who);
   }

@@ -170,6 +170,7 @@ void Engine::flush(Outbox& out) {
     owned.event.error = owned.error ? &*owned.error : nullptr;
     on_event_(owned.event);
   }
+  for (const LogLine& line : out.lines) log_(line.level, line.text);
 }
 
 }  // namespace simba::core

@@ -328,6 +328,22 @@ TEST_F(LockerTest, AnUnlockAfterTheLossHarmsNobody) {
   EXPECT_TRUE(row().owner.token > 0);
 }
 
+TEST_F(LockerTest, AStoreThatGrantsLessThanTheGraceIsAnErrorWithBothSpans) {
+  store->alter([](const testing::Asked::Claimed&, Answer& answer) {
+    auto& seen = std::get<Observation>(answer);
+    seen.owner.transition_at = std::min(seen.owner.transition_at, seen.now + 500ms);
+  });
+  SimbaLocker locker{client, "too-short"};
+  try {
+    locker.lock();
+    ADD_FAILURE() << "it was acquired";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisconfigured);
+    EXPECT_NE(std::string{error.what()}.find("leases of 500 ms"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(LockerTest, APermanentErrorIsThrownAndLeavesTheLockerUsable) {
   SimbaLocker locker(client, "m");
   for (const Errc code : {Errc::kDenied, Errc::kMisconfigured, Errc::kCorrupt}) {

@@ -7,6 +7,7 @@
 
 #include "core/engine.h"
 #include "core/flight.h"
+#include "simba/log.h"
 
 namespace simba::core {
 
@@ -14,6 +15,11 @@ struct OwnedEvent {
   Event event;
   std::string mutex, wire_id;
   std::optional<Error> error;
+};
+
+struct LogLine {
+  LogLevel level;
+  std::string text;
 };
 
 // What has to happen outside the engine's lock, in this order.
@@ -26,6 +32,7 @@ struct Engine::Outbox {
   std::vector<std::shared_ptr<Watch>> dropped;
   std::vector<std::shared_ptr<Enrolled>> poked;
   std::vector<OwnedEvent> events;
+  std::vector<LogLine> lines;
 
   bool on_users_thread = false;      // stop requests may run here
   const Enrolled* caller = nullptr;  // its thread holds it and looks for itself: not poked

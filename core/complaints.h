@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "simba/error.h"
+#include "simba/time.h"
+
+namespace simba::core {
+
+// What is worth a line in the log of a store's trouble: each kind at once and then every minute
+// while it lasts, and its end once. Calls are tried again for ever; a line for each would bury the
+// rest.
+//
+// Threads: calls must be serialized.
+class Complaints {
+ public:
+  // Of one mutex, or of a whole call (`mutex` is empty). The line, if it is one.
+  std::optional<std::string> failed(std::string_view mutex, const Error& error, LocalTime now);
+  // A call was answered.
+  std::optional<std::string> answered();
+
+ private:
+  using Kind = std::pair<std::string, Errc>;
+
+  std::map<Kind, LocalTime> said_;
+  bool is_down_ = false;  // whole calls failed, and that was said
+};
+
+}  // namespace simba::core
