@@ -194,16 +194,16 @@ void SimNode::tell(const Event& event) const {
   }
 }
 
-void SimNode::post(nanoseconds delay, World::Task task) { post(delay, nullptr, std::move(task)); }
+void SimNode::post(nanoseconds delay, Task task) { post(delay, nullptr, std::move(task)); }
 
-void SimNode::post(nanoseconds delay, const SimExecutor* owner, World::Task task) {
+void SimNode::post(nanoseconds delay, const SimExecutor* owner, Task task) {
   world_.after(delay, [this, life = life_, owner, task = std::move(task)]() mutable {
     run_task(life, owner, task);
   });
 }
 
 // An executor lives until the end of its life; a client that closed it before wants nothing more.
-void SimNode::run_task(std::uint64_t life, const SimExecutor* owner, World::Task& task) {
+void SimNode::run_task(std::uint64_t life, const SimExecutor* owner, Task& task) {
   if (life != life_ || (owner && owner->is_shut_down())) return;
   if (is_paused_) {
     held_.push_back({owner, std::move(task)});

@@ -84,7 +84,8 @@ class SimNode {
   // What its clock shows.
   LocalTime now() const { return clock_.at(world_.now()); }
   // Something this process does later: not while it is paused, not after it has crashed.
-  void post(nanoseconds delay, World::Task task);
+  using Task = testing::Task<48>;
+  void post(nanoseconds delay, Task task);
 
   // --- what befalls it. Nothing happens where there is nothing to do. ---
 
@@ -105,11 +106,11 @@ class SimNode {
   class SimExecutor;
   struct Held {
     const SimExecutor* owner;
-    World::Task task;
+    Task task;
   };
 
-  void post(nanoseconds delay, const SimExecutor* owner, World::Task task);
-  void run_task(std::uint64_t life, const SimExecutor* owner, World::Task& task);
+  void post(nanoseconds delay, const SimExecutor* owner, Task task);
+  void run_task(std::uint64_t life, const SimExecutor* owner, Task& task);
   void carry_hint(const std::function<void()>& hint);
   void carry_call(const std::shared_ptr<StoreCall>& call, const SimExecutor* owner);
   nanoseconds one_way();

@@ -5,7 +5,7 @@ simba_add_library(NAME simulation STATIC
 
 # Users include <simba/testing/sim_world.h>, here as where it is installed; these headers include each other that way too.
 # A link, not a copy: "testing/sim_world.h" must be the same file.
-set(_headers attack.h dice.h faults.h model_store.h sim_node.h sim_world.h world.h)
+set(_headers attack.h dice.h faults.h model_store.h sim_node.h sim_world.h task.h world.h)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/include/simba/testing)
 foreach(_header ${_headers})
   file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${_header}

@@ -25,7 +25,7 @@ bool World::step(Time end) {
   std::pop_heap(events_.begin(), events_.end(), Later{});
   const Event event = events_.back();
   events_.pop_back();
-  const Task task = std::move(tasks_[event.slot]);
+  Task task = std::move(tasks_[event.slot]);
   free_slots_.push_back(event.slot);
   now_ = event.when;
   task();

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
+#include "simba/testing/task.h"
 #include "simba/time.h"
 
 namespace simba::testing {
@@ -14,7 +14,7 @@ namespace simba::testing {
 class World {
  public:
   using Time = nanoseconds;  // since the beginning
-  using Task = std::function<void()>;
+  using Task = testing::Task<96>;
 
   Time now() const { return now_; }
   // Things at the same time happen in the order in which they were planned.
