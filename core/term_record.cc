@@ -19,21 +19,21 @@ bool TermRecord::is_forked() const { return fork_epoch() != process_; }
 
 bool TermRecord::is_in_ttl() const {
   if (is_forked()) return false;
-  const std::lock_guard lock(guard_);
-  return executor_->now() < ttl_end_;
+  const LocalTime now = executor_->now();
+  return now < ttl_end_.load();
 }
 
 bool TermRecord::is_owner() const {
   if (is_forked()) return false;
-  const std::lock_guard lock(guard_);
-  return executor_->now() < revoke_at_;
+  const LocalTime now = executor_->now();
+  return now < revoke_at_.load();
 }
 
 nanoseconds TermRecord::time_left() const {
   if (is_forked()) return nanoseconds{0};
-  const std::lock_guard lock(guard_);
   const LocalTime now = executor_->now();
-  return revoke_at_ > now ? revoke_at_ - now : nanoseconds{0};
+  const LocalTime until = revoke_at_.load();
+  return until > now ? until - now : nanoseconds{0};
 }
 
 Loss TermRecord::loss() const {
@@ -43,9 +43,8 @@ Loss TermRecord::loss() const {
 }
 
 void TermRecord::extend(LocalTime ttl_end, LocalTime revoke_at) {
-  const std::lock_guard lock(guard_);
-  ttl_end_ = ttl_end;
-  revoke_at_ = revoke_at;
+  ttl_end_.store(ttl_end);
+  revoke_at_.store(revoke_at);
 }
 
 bool TermRecord::set_loss(Loss loss) {

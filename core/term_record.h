@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -13,8 +14,9 @@ namespace simba::core {
 
 // What a Term handle points at: the deadlines of one term, readable from any thread.
 //
-// The clock is read while the deadlines are locked, and the end takes effect before the store is
-// told: so whoever hears "yes" owned at the instant of that clock read.
+// The clock is read before the deadline is, a deadline moves on only by a renewal that came in
+// time, and the end takes effect before the store is told: so whoever hears "yes" owned at the
+// instant of that clock read.
 //
 // In a forked child it answers "no" without touching the lock.
 //
@@ -49,10 +51,11 @@ class TermRecord {
   mutable std::mutex guard_;
   // Guarded by guard_. Made when somebody asks for it: most locks are held without.
   mutable std::stop_source lost_{std::nostopstate};
-  LocalTime ttl_end_{};    // guarded by guard_
-  LocalTime revoke_at_{};  // guarded by guard_
-  Loss loss_;              // guarded by guard_
-  bool is_lost_ = false;   // guarded by guard_
+  Loss loss_;             // guarded by guard_
+  bool is_lost_ = false;  // guarded by guard_
+  // Asked before every write that the mutex protects: without a lock.
+  std::atomic<LocalTime> ttl_end_{LocalTime{}};
+  std::atomic<LocalTime> revoke_at_{LocalTime{}};
 };
 
 }  // namespace simba::core
