@@ -294,6 +294,17 @@ void Engine::close(nanoseconds patience) {
     std::unique_lock lock(guard_);
     settled_.wait_for(lock, patience, [&] { return active_ == 0 && retired_.is_settled(); });
   }
+  // Here, and not with the engine: its last owner may be a hint, and a watch waits for its hints.
+  std::vector<std::shared_ptr<Watch>> watches;
+  {
+    const std::lock_guard lock(guard_);
+    is_closed_ = true;
+    for (const Lingering& kept : lingering_) {
+      if (kept.group->watching == 0) watches.push_back(std::move(kept.group->watch));
+    }
+    lingering_.clear();
+  }
+  watches.clear();
   executor_->shut_down();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -152,6 +153,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void launch(Outbox& out);
   static void hand_out(std::shared_ptr<Flight> flight, Outbox& out);
   static void drop_unwanted(Batch& batch);
+  void keep_for_the_next(const std::shared_ptr<Group>& group, Outbox& out);
+  void drop_unused_watches(Outbox& out);
   void forget_unused_groups();
   std::shared_ptr<const Rules> rules_of(const ContendOptions& options);
   static Inline become(const Enrolled& who, LocalTime now);
@@ -173,6 +176,12 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::unordered_map<std::string, std::weak_ptr<Group>> groups_;
   Deadlines deadlines_;
   Batcher batcher_;
+  struct Lingering {
+    std::shared_ptr<Group> group;
+    LocalTime until;
+  };
+  bool is_closed_ = false;
+  std::deque<Lingering> lingering_;  // whose watch nobody wants just now
   RetiredIds retired_;
   Complaints complaints_;
   LocalTime alarm_ = LocalTime::max();

@@ -7,6 +7,11 @@
 #include "core/outbox.h"
 
 namespace simba::core {
+namespace {
+
+constexpr milliseconds kLinger{100};
+
+}  // namespace
 
 void Engine::apply_and_submit(Enrolled& who, Effects&& effects, Outbox& out) {
   if (std::optional<Ask> ask = apply(who, std::move(effects), out))
@@ -83,7 +88,7 @@ void Engine::deactivate(Enrolled& who, Outbox& out) {
   if (who.wants_hints_) {
     who.wants_hints_ = false;
     if (--who.group->watching == 0 && who.group->watch) {
-      out.dropped.push_back(std::move(who.group->watch));
+      keep_for_the_next(who.group, out);
     }
   }
   if (who.own_watch_) out.dropped.push_back(std::move(who.own_watch_));
@@ -93,6 +98,32 @@ void Engine::deactivate(Enrolled& who, Outbox& out) {
     who.self_.reset();  // the caller has one
   } else {
     out.poked.push_back(std::move(who.self_));
+  }
+}
+
+// Two who hand a mutex to and fro come back for hints at once: to make and drop a watch each time
+// costs more than the rest.
+void Engine::keep_for_the_next(const std::shared_ptr<Group>& group, Outbox& out) {
+  if (is_closed_) {
+    out.dropped.push_back(std::move(group->watch));
+    return;
+  }
+  group->unwatched_at = out.now;
+  if (std::exchange(group->lingers, true)) return;
+  lingering_.push_back({group, out.now + kLinger});
+}
+
+void Engine::drop_unused_watches(Outbox& out) {
+  while (!lingering_.empty() && lingering_.front().until <= out.now) {
+    const std::shared_ptr<Group> group = std::move(lingering_.front().group);
+    lingering_.pop_front();
+    const LocalTime until = group->unwatched_at + kLinger;
+    group->lingers = group->watching == 0 && until > out.now;  // it was wanted meanwhile
+    if (group->lingers) {
+      lingering_.push_back({group, until});
+    } else if (group->watching == 0 && group->watch) {
+      out.dropped.push_back(std::move(group->watch));
+    }
   }
 }
 
@@ -173,7 +204,8 @@ void Engine::drop_unwanted(Batch& batch) {
 // An alarm that comes too early costs one look; it is not worth a system call to take it back.
 void Engine::set_alarm(Outbox& out) {
   const LocalTime soonest =
-      std::min({deadlines_.soonest(), batcher_.next_timer(), retired_.next_timer()});
+      std::min({deadlines_.soonest(), batcher_.next_timer(), retired_.next_timer(),
+                lingering_.empty() ? LocalTime::max() : lingering_.front().until});
   if (soonest >= alarm_) return;
   alarm_ = soonest;
   out.alarm = soonest;

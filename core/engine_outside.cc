@@ -31,6 +31,7 @@ void Engine::on_alarm() {
       auto& who = static_cast<Enrolled&>(*timed);
       apply_and_submit(who, who.machine.timer(out.now), out);
     }
+    drop_unused_watches(out);
     launch(out);
   }
   flush(out);
@@ -74,7 +75,8 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
     const std::lock_guard lock(guard_);
     if (!who->self_ || who->wants_hints_) return;
     who->wants_hints_ = true;
-    if (++group.watching > 1 && group.watch) {
+    ++group.watching;
+    if (group.watch) {
       who->machine.set_pushed(group.watch->is_live());
       return;
     }

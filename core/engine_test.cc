@@ -1438,6 +1438,43 @@ TEST_F(EngineTest, TheLateFailureOfAnEarlierLifeIsNoTroubleOfThisOne) {
   EXPECT_TRUE(is_owner(lock));
 }
 
+TEST_F(EngineTest, AWatchIsKeptForATenthOfASecondForWhoComesNext) {
+  const Contender& first = contend_as("one", "report");
+  const auto leave = [&] {
+    engine->stop(first.who);
+    executor->run();
+  };
+  leave();
+  executor->advance(60ms);
+  EXPECT_EQ(store->watches(), 1U);
+  engine->start(first.who);
+  executor->run();
+  EXPECT_EQ(store->watches(), 1U) << "the same";
+  leave();
+  executor->advance(99ms);
+  EXPECT_EQ(store->watches(), 1U) << "counted anew";
+  executor->advance(1ms);
+  EXPECT_EQ(store->watches(), 0U);
+}
+
+TEST_F(EngineTest, AWatchThatIsWantedAgainIsNotDropped) {
+  const Contender& first = contend_as("one", "report");
+  engine->stop(first.who);
+  executor->run();
+  engine->start(first.who);
+  executor->advance(1s);
+  EXPECT_EQ(store->watches(), 1U);
+}
+
+TEST_F(EngineTest, AnEngineThatClosesDropsTheWatchesItKept) {
+  engine->stop(contend_as("one", "report").who);
+  executor->run();
+  ASSERT_EQ(store->watches(), 1U);
+  engine->close(0ns);
+  EXPECT_EQ(store->watches(), 0U);
+  engine->open();
+}
+
 TEST_F(EngineTest, AMutexNobodyCaresForAnyMoreIsForgotten) {
   for (int i = 0; i < 100; ++i) {
     Contender& lock = enroll_lock("order-" + std::to_string(i));

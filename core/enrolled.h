@@ -75,6 +75,8 @@ struct Group {
   Line waiters;  // who waits, longest first
   std::shared_ptr<Watch> watch;
   std::size_t watching = 0;                   // members that want hints
+  LocalTime unwatched_at = LocalTime::min();  // since when nobody does
+  bool lingers = false;                       // its watch is kept a while for the next one
   Token highest = 0;                          // token seen
   LocalTime polled_until = LocalTime::min();  // a question about it is under way
   // Wire ids out of use. A claim that was doubled on the way may bring one of them back to life.
