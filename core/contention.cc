@@ -428,7 +428,15 @@ void Contention::after_term(Effects& effects, LocalTime now) {
   const bool gave_way =
       phase_ == Phase::kReleasing;  // the maximum hold time: let others have a turn
   grace_end_ = kNever;
-  begin_attempt(gave_way ? now + std::max(options_.jitter.to, milliseconds{0}) : now);
+  begin_attempt(gave_way ? now + turn_of_others() : now);
+}
+
+// As long as it takes until others have seen that it is free.
+milliseconds Contention::turn_of_others() const {
+  const milliseconds jitter = std::max(options_.jitter.to, milliseconds{0});
+  if (pushed_) return jitter;
+  return jitter +
+         (poll() > milliseconds{0} ? std::min(poll(), kPollWithoutPush) : kPollWithoutPush);
 }
 
 // When to ask next, for somebody who does not own.

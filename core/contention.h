@@ -177,6 +177,7 @@ class Contention {
   nanoseconds scaled(nanoseconds span) const;
   milliseconds poll() const;
   milliseconds free_pause() const;
+  milliseconds turn_of_others() const;
   nanoseconds backoff();
   LossReason why_expired(LocalTime now) const;
 

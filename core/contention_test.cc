@@ -1019,6 +1019,19 @@ TEST_F(ContentionTest, TheMaximumHoldTimeEndsAHealthyTerm) {
   const Effects after = answer(nobodys());
   EXPECT_FALSE(after.over);  // it contends again, but lets others have a turn first
   EXPECT_EQ(machine->phase(), Phase::kTrying);
+  EXPECT_EQ(machine->next_timer(), now + 500ms + 1s) << "they look each second";
+}
+
+TEST_F(ContentionTest, AfterTheMaximumHoldTimeOthersWhoAreToldNeedNoMoreThanTheJitter) {
+  ContendOptions options;
+  options.jitter = {0ms, 500ms};
+  options.max_hold = 1s;
+  configure(options);
+  machine->set_pushed(true);
+  hold();
+  let_timer_come();
+  work_done();
+  answer(nobodys());
   EXPECT_EQ(machine->next_timer(), now + 500ms);
 }
 
