@@ -75,6 +75,7 @@ void Engine::tell(Enrolled& who, MutexState change, Outbox& out) {
 void Engine::activate(Enrolled& who) {
   if (who.self_) return;
   who.self_ = who.shared_from_this();
+  who.trouble.reset();
   ++active_;
   who.member_at_ = who.group->members.join(who);
 }

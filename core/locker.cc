@@ -188,11 +188,13 @@ bool SimbaLocker::lock(std::error_code& error) {
 bool SimbaLocker::try_lock(std::error_code& error) {
   error.clear();
   try {
-    return try_lock();
+    if (try_lock()) return true;
+    const auto trouble = state_->session->engine().snapshot(*state_->who).trouble;
+    if (trouble) error = trouble->code();
   } catch (const Error& trouble) {
     error = trouble.code();
-    return false;
   }
+  return false;
 }
 
 Term SimbaLocker::term() const {

@@ -328,6 +328,19 @@ TEST_F(LockerTest, AnUnlockAfterTheLossHarmsNobody) {
   EXPECT_TRUE(row().owner.token > 0);
 }
 
+TEST_F(LockerTest, ATryThatWasNotAnsweredSaysSoAndTheNextOneForgetsIt) {
+  SimbaLocker locker(client, "m");
+  store->go_down();
+  std::error_code error;
+  EXPECT_FALSE(locker.try_lock(error));
+  EXPECT_EQ(error, Errc::kUnreachable);
+  store->heal();
+  SimbaLocker other(client, "m");
+  other.lock();
+  EXPECT_FALSE(locker.try_lock(error));
+  EXPECT_FALSE(error) << "it was somebody else's, that is no trouble";
+}
+
 TEST_F(LockerTest, AStoreThatGrantsLessThanTheGraceIsAnErrorWithBothSpans) {
   store->alter([](const testing::Asked::Claimed&, Answer& answer) {
     auto& seen = std::get<Observation>(answer);

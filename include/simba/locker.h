@@ -53,7 +53,8 @@ class SIMBA_EXPORT SimbaLocker {
   }
   void unlock() noexcept;
 
-  // The same with an error code instead of an exception; false: not locked.
+  // The same with an error code instead of an exception; false: not locked. A try that the store did
+  // not answer has its code too, where try_lock() only says no.
   bool lock(std::error_code& error);
   bool try_lock(std::error_code& error);
 
