@@ -104,9 +104,9 @@ endfunction()
 # Makes the GoogleTest program <name>. Each case is a ctest entry "<folder>/<Suite>.<Case>". The label says how the
 # case is run: unit in parallel, sleeping with many at once because it waits, cpu alone.
 #   WEIGHT  how many of the sixteen places of the sleeping cases one case takes: more than 1 where it works a server
-#   WHOLE   for many cases of milliseconds each: one entry "<folder>/<name>" with the label unit runs them all and
-#           writes gtest/<folder>/<name>.xml, from which script/test counts the cases. The single cases are there
-#           too, with the label `case`, for script/test --filter.
+#   WHOLE   for many cases of milliseconds each, or some that share what is dear: one entry "<folder>/<name>" runs them
+#           all and writes gtest/<folder>/<name>.xml, from which script/test counts the cases. The single cases are
+#           there too, with the label `case`, for script/test --filter.
 function(simba_add_test)
   if(NOT SIMBA_BUILD_TESTS)
     return()
@@ -123,8 +123,8 @@ function(simba_add_test)
     set(arg_WEIGHT 1)
   endif()
   list(LENGTH arg_LABELS count)
-  if(count GREATER 1 OR (arg_WHOLE AND NOT arg_LABELS STREQUAL unit))
-    message(FATAL_ERROR "simba_add_test(${arg_NAME}): one label only, and WHOLE goes with unit")
+  if(count GREATER 1)
+    message(FATAL_ERROR "simba_add_test(${arg_NAME}): one label only")
   endif()
 
   add_executable(${arg_NAME} ${arg_SOURCES})
@@ -134,7 +134,8 @@ function(simba_add_test)
   if(arg_WHOLE)
     add_test(NAME ${folder}/${arg_NAME}
       COMMAND ${arg_NAME} --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${folder}/${arg_NAME}.xml)
-    set_tests_properties(${folder}/${arg_NAME} PROPERTIES LABELS "unit;whole" TIMEOUT ${arg_TIMEOUT})
+    set_tests_properties(${folder}/${arg_NAME} PROPERTIES LABELS "${arg_LABELS};whole" TIMEOUT ${arg_TIMEOUT}
+      PROCESSORS ${arg_WEIGHT})
     set(arg_LABELS case)
   endif()
   include(GoogleTest)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -41,8 +42,10 @@ class StoreContract {
 
 using ContractFactory = std::function<std::unique_ptr<StoreContract>()>;
 
-// Registers every case under this name. True, so that it can be called before main.
-bool add_contract(std::string name, ContractFactory factory);
+// Registers every case under this name, or only these: for a store that another test holds to all
+// of them, here on a cluster or while something goes wrong. True, so that it can be called before
+// main.
+bool add_contract(std::string name, ContractFactory factory, std::set<std::string> only = {});
 
 }  // namespace simba::testing
 

@@ -9,6 +9,9 @@ if(SIMBA_BUILD_TESTS AND NOT SIMBA_SANITIZE STREQUAL thread)
   simba_add_test(NAME zookeeper_contract_test SOURCES zookeeper_contract_test.cc
     DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 120 WEIGHT 2)
 
+  simba_add_test(NAME ensemble_contract_test SOURCES ensemble_contract_test.cc
+    DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 180 WEIGHT 2 WHOLE)
+
   # Java beside ours: Curator's contender, and a tool for the server's files. Compiled where that is possible; what
   # needs it is skipped where not.
   set(_jars /usr/share/java/curator-recipes.jar:/usr/share/java/zookeeper.jar:/usr/share/java/zookeeper-jute.jar)
