@@ -107,8 +107,8 @@ RawPostgres::~RawPostgres() { PQfinish(connection_); }
 
 std::string RawPostgres::with_table(std::string sql) const {
   replace_all(sql, "{table}", table_);
-  replace_all(sql, "{now}", "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint");
-  replace_all(sql, "{now_us}", "floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+  replace_all(sql, "{now}", "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint");
+  replace_all(sql, "{now_us}", "floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint");
   return sql;
 }
 

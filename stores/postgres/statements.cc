@@ -20,11 +20,13 @@ namespace {
 // statement sees who was faster.
 //
 // {now} is the server's clock in milliseconds, {now_us} in microseconds. A token is at least the
-// latter, so that it grows also where a failover or a deleted row has forgotten the last one.
+// latter, so that it grows also where a failover or a deleted row has forgotten the last one. Both
+// are read a dozen times by one statement: date_part() is right to a microsecond, never goes back,
+// and costs less than extract(), which counts in decimal.
 
-constexpr std::string_view kNow = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+constexpr std::string_view kNow = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint";
 constexpr std::string_view kNowUs =
-    "floor(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
+    "floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
 
 constexpr std::string_view kTakeOneSql = R"(
   WITH bound AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true)),
