@@ -38,6 +38,21 @@ struct ShowCommand {
 };
 int show(const ShowCommand& command);
 
+struct ReleaseCommand {
+  std::string store, mutex;
+  Format format = Format::kText;
+  Eviction how = Eviction::kKeepLease;
+  std::optional<Token> token;  // only this term
+};
+int release(const ReleaseCommand& command);
+
+struct WatchCommand {
+  std::string store;
+  std::vector<std::string> mutexes;
+  Format format = Format::kText;
+};
+int watch(const WatchCommand& command);
+
 int version(Format format);
 
 }  // namespace simba::cli

@@ -7,7 +7,7 @@ namespace simba::cli {
 // (not found), 128 + n (ended by signal n).
 namespace exit_code {
 inline constexpr int kOk = 0;
-inline constexpr int kFree = 1;          // show: nobody holds the mutex
+inline constexpr int kFree = 1;          // show, release: nobody holds the mutex
 inline constexpr int kUsage = 64;        // the command line, an option or a name is wrong
 inline constexpr int kUnavailable = 69;  // the store cannot be used
 inline constexpr int kLost = 70;         // run: ownership ended first, the program was ended

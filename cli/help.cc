@@ -9,11 +9,15 @@ const char kSimba[] = R"(simba: run programs under a mutex that many processes a
                                           run it, or leave it to whoever runs it now
   simba ls                                who holds what
   simba show nightly                      one mutex; exit code 0: held, 1: free
+  simba watch nightly                     each change of its owner, until ^C
+  simba release nightly                   take it away from its owner
 
 Commands:
   run       run a program while owning a mutex
   ls        list the mutexes that are held
   show      say who holds a mutex
+  watch     print each change of owner as it happens
+  release   take a mutex away from its owner
   version   print the version
 
 Where mutexes live:
@@ -90,6 +94,40 @@ Options:
   --json        one object: mutex, state (held, evicted, free), owner, label, held_for_ms,
                 lease_left_ms, token
   --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
+)";
+
+const char kWatch[] = R"(simba watch [options] MUTEX...
+
+Prints who holds each mutex, and then each change of owner as it happens, until ^C. A term that
+is shorter than it takes to look may be missed.
+
+  simba watch nightly
+  simba watch app/leader db/migration
+  simba watch --json nightly | jq -r 'select(.state == "free") | .time'
+
+Options:
+  --json        one object per line: time (UTC), mutex, state (held, free), owner, label, token
+  --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
+)";
+
+const char kRelease[] = R"(simba release [options] MUTEX
+
+Takes a mutex away from its owner, who hears of it with its next renewal and stops. Others enter
+when the lease has run out, so that at no time two of them own it.
+
+  simba release nightly                 in an emergency: the owner hangs, or should not run
+  simba release --now nightly           when the owner is known to be dead: free at once
+  simba release --token 17 nightly      only the term with this token, as simba show printed it
+
+Options:
+  --now         do not wait for the end of the lease. If the owner is alive after all, two own the
+                mutex until it asks the store again
+  --token N     only if the owner has this token
+  --json        one object with the state afterwards, as simba show prints it
+  --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
+
+Exit codes:
+  0 evicted    1 there was nobody to evict    64 usage    69 store unavailable
 )";
 
 const char kVersion[] = R"(simba version [--json]

@@ -6,6 +6,8 @@ extern const char kSimba[];
 extern const char kRun[];
 extern const char kLs[];
 extern const char kShow[];
+extern const char kWatch[];
+extern const char kRelease[];
 extern const char kVersion[];
 
 }  // namespace simba::cli::help

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -29,8 +30,8 @@ struct Typed {
   Words given;    // everything after the program
   Words words;    // before --
   Words program;  // after it
-  Text store, wait, ttl, transition, kill_after, max_hold, id;
-  bool quiet = false, json = false, all = false, help = false;
+  Text store, wait, ttl, transition, kill_after, max_hold, id, token;
+  bool quiet = false, json = false, all = false, now = false, help = false;
 
   Format format() const { return json ? Format::kJson : Format::kText; }
 };
@@ -131,6 +132,36 @@ int act_show(const Typed& typed) {
   return show({store_url(typed), typed.words[0], typed.format()});
 }
 
+void add_release(CLI::App& app, Typed& typed) {
+  add_show(app, typed);
+  app.add_flag("--now", typed.now);
+  app.add_option("--token", typed.token);
+}
+
+Token parse_token(const std::string& text) {
+  Token token = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), token);
+  if (error == std::errc{} && end == text.data() + text.size() && token > 0) return token;
+  throw UsageError("--token is '" + text + "', not a number as 'simba show' prints it");
+}
+
+int act_release(const Typed& typed) {
+  if (typed.words.empty()) {
+    throw UsageError("which mutex? Type 'simba release MUTEX'; see simba release --help");
+  }
+  ReleaseCommand command{store_url(typed), typed.words[0], typed.format(), {}, {}};
+  if (typed.now) command.how = Eviction::kFreeNow;
+  if (typed.token) command.token = parse_token(*typed.token);
+  return release(command);
+}
+
+int act_watch(const Typed& typed) {
+  if (typed.words.empty()) {
+    throw UsageError("which mutexes? Type 'simba watch MUTEX...'; see simba watch --help");
+  }
+  return watch({store_url(typed), typed.words, typed.format()});
+}
+
 int act_version(const Typed& typed) { return version(typed.format()); }
 
 struct Command {
@@ -141,10 +172,14 @@ struct Command {
   int (*act)(const Typed&);
 };
 
+constexpr std::size_t kManyWords = std::string::npos - 1;
+
 constexpr Command kCommands[] = {
     {"run", help::kRun, std::string::npos, add_run, act_run},  // says itself what is missing
     {"ls", help::kLs, 1, add_ls, act_ls},
     {"show", help::kShow, 1, add_show, act_show},
+    {"watch", help::kWatch, kManyWords, add_show, act_watch},
+    {"release", help::kRelease, 1, add_release, act_release},
     {"version", help::kVersion, 0, add_version, act_version},
 };
 

@@ -1,4 +1,3 @@
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +11,7 @@
 #include <system_error>
 
 #include "cli/commands.h"
+#include "cli/doorbell.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/guardian.h"
@@ -49,14 +49,8 @@ nanoseconds kill_after(const RunCommand& command, const Timing& timing) {
 // What the engine's threads have to say.
 class News {
  public:
-  News() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-  }
-  ~News() { close(fd_); }
-  News(const News&) = delete;
-  News& operator=(const News&) = delete;
-  int fd() const { return fd_; }
-  void ring() const { eventfd_write(fd_, 1); }
+  int fd() const { return bell_.fd(); }
+  void ring() const { bell_.ring(); }
   void note(const Event& event) {
     if (event.kind == Event::Kind::kRenewed) ring();
     if (event.kind == Event::Kind::kCalled) trouble_ = event.error != nullptr;
@@ -64,7 +58,7 @@ class News {
   bool last_call_failed() const { return trouble_; }
 
  private:
-  const int fd_;
+  const Doorbell bell_;
   std::atomic<bool> trouble_{false};
 };
 

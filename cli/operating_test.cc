@@ -1,0 +1,120 @@
+// watch and release: what operators type when something is wrong.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include <csignal>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using Json = nlohmann::json;
+
+class OperatingTest : public ToolTest {
+ protected:
+  std::unique_ptr<Process> hold(const std::string& mutex, const std::string& label,
+                                const Words& more = {}) {
+    Words arguments{"--id", label, mutex};
+    arguments.insert(arguments.begin(), more.begin(), more.end());
+    auto holder = start_script(arguments, "echo $$ > pid." + label + "; exec sleep 100");
+    EXPECT_GT(pid_in("pid." + label), 0);
+    return holder;
+  }
+  // Long enough that nothing of it ends by itself.
+  static Words long_lease() { return {"--ttl", "60s", "--transition", "60s"}; }
+  std::string token_of(const std::string& mutex) {
+    return std::to_string(Json::parse(simba({"show", "--json", mutex}).out)["token"].get<Token>());
+  }
+};
+
+TEST_F(OperatingTest, AnEvictedOwnerStopsAndOthersEnterWhenItsLeaseIsOver) {
+  const auto owner = hold("x", "first", {"--ttl", "2s", "--transition", "1s"});
+  const Result result = simba({"release", "x"});
+  EXPECT_EQ(result.code, exit_code::kOk) << result.err;
+  EXPECT_THAT(result.out, MatchesRegex("'x' was taken from first~[0-9a-v]+: others may take it in "
+                                       "at most [0-9]+ m?s\n"));
+  EXPECT_EQ(simba({"run", "--wait", "30s", "x", "--", "true"}).code, exit_code::kOk);
+  EXPECT_EQ(owner->wait(), exit_code::kLost);
+}
+
+TEST_F(OperatingTest, NowDoesNotWaitForTheLease) {
+  const auto owner = hold("x", "first", long_lease());
+  EXPECT_THAT(simba({"release", "--now", "x"}).out, HasSubstr("and is free; until it asks"));
+  EXPECT_EQ(simba({"run", "--wait", "0", "x", "--", "true"}).code, exit_code::kOk);
+}
+
+TEST_F(OperatingTest, AnEvictionWithoutNowKeepsTheLease) {
+  const auto owner = hold("x", "first", long_lease());
+  const Json after = Json::parse(simba({"release", "--json", "x"}).out);
+  EXPECT_EQ(after["state"], "evicted");
+  EXPECT_GT(after["lease_left_ms"], 0);
+  EXPECT_EQ(simba({"run", "--wait", "0", "x", "--", "true"}).code, exit_code::kNotAcquired);
+}
+
+TEST_F(OperatingTest, WhereNobodyOwnsNobodyIsEvicted) {
+  Result result = simba({"release", "never"});
+  EXPECT_EQ(result.code, exit_code::kFree);
+  EXPECT_EQ(result.err, "simba: 'never' is free: there is nobody to evict\n");
+  EXPECT_THAT(result.out, IsEmpty());
+}
+
+TEST_F(OperatingTest, OnlyTheTermWithThatTokenIsEvicted) {
+  const auto owner = hold("x", "first", long_lease());
+  const std::string token = token_of("x");
+  const Result other = simba({"release", "--token", "1", "x"});
+  EXPECT_EQ(other.code, exit_code::kFree);
+  EXPECT_THAT(other.err, HasSubstr("has token " + token + ", not 1"));
+  EXPECT_FALSE(owner->has_ended());
+  EXPECT_EQ(simba({"release", "--token", token, "x"}).code, exit_code::kOk);
+  const Result wrong = simba({"release", "--token", "1x", "x"});
+  EXPECT_EQ(wrong.code, exit_code::kUsage);
+  EXPECT_THAT(wrong.err, HasSubstr("'1x'"));
+}
+
+TEST_F(OperatingTest, PrintsWhoHasItAndEachChangeUntilItIsInterrupted) {
+  auto first = hold("x", "first");
+  const auto watching = start({"watch", "x", "y"});
+  const auto shows = [&](const std::string& text) {
+    return eventually([&] { return watching->out().find(text) != std::string::npos; });
+  };
+  EXPECT_TRUE(shows("x is held by first, token " + token_of("x")));
+  EXPECT_TRUE(shows("y is free"));
+  first->signal(SIGTERM);
+  first->wait();
+  EXPECT_TRUE(shows("x is free")) << watching->out();
+  const auto second = hold("x", "second");
+  EXPECT_TRUE(shows("x is held by second, token " + token_of("x"))) << watching->out();
+  EXPECT_THAT(watching->out(), MatchesRegex("([0-9:.]+  [xy] is (free|held by [a-z]+, token "
+                                            "[0-9]+)\n)+"));
+  watching->signal(SIGINT);
+  EXPECT_EQ(watching->wait(), 128 + SIGINT);
+  EXPECT_THAT(watching->err(), IsEmpty());
+}
+
+TEST_F(OperatingTest, WatchesAsJson) {
+  const auto owner = hold("x", "first");
+  const auto watching = start({"watch", "--json", "x"});
+  ASSERT_TRUE(eventually([&] { return watching->out().find('\n') != std::string::npos; }));
+  const Json object = Json::parse(watching->out());
+  EXPECT_THAT(object["time"], MatchesRegex("20[0-9-]+T[0-9:]+\\.[0-9]{3}Z"));
+  EXPECT_EQ(object["mutex"], "x");
+  EXPECT_EQ(object["state"], "held");
+  EXPECT_EQ(object["label"], "first");
+  EXPECT_THAT(object["owner"], MatchesRegex("first~[0-9a-v]+"));
+  EXPECT_EQ(std::to_string(object["token"].get<Token>()), token_of("x"));
+}
+
+TEST_F(OperatingTest, AskWhichMutexIsMeant) {
+  EXPECT_THAT(simba({"watch"}).err, HasSubstr("which mutexes?"));
+  EXPECT_THAT(simba({"release"}).err, HasSubstr("which mutex?"));
+  EXPECT_THAT(simba({"relese", "x"}).err, HasSubstr("did you mean 'release'?"));
+}
+
+}  // namespace
+}  // namespace simba::cli

@@ -1,0 +1,168 @@
+#include <poll.h>
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/doorbell.h"
+#include "cli/exit_codes.h"
+#include "cli/output.h"
+#include "cli/owner_view.h"
+#include "cli/signals.h"
+#include "simba/connect.h"
+#include "simba/contend_service.h"
+#include "simba/contender_id.h"
+
+namespace simba::cli {
+namespace {
+
+// Who has it now, as far as an observer knows.
+struct Sighting {
+  std::string mutex, owner;
+  Token token = 0;
+
+  friend bool operator==(const Sighting&, const Sighting&) = default;
+};
+
+// What the observers have seen, for the thread that writes.
+class Sightings {
+ public:
+  void add(Sighting sighting) {
+    {
+      const std::lock_guard lock(guard_);
+      seen_.push_back(std::move(sighting));
+    }
+    bell_.ring();
+  }
+  std::deque<Sighting> take() {
+    bell_.hush();
+    const std::lock_guard lock(guard_);
+    return std::exchange(seen_, {});
+  }
+  int fd() const { return bell_.fd(); }
+
+ private:
+  const Doorbell bell_;
+  std::mutex guard_;
+  std::deque<Sighting> seen_;  // guarded by guard_
+};
+
+class Observer : public MutexRetriever {
+ public:
+  Observer(std::string mutex, Sightings& sightings)
+      : mutex_(std::move(mutex)), sightings_(sightings) {}
+  const std::string& mutex() const override { return mutex_; }
+  void notify_owner(const MutexState& state) override {
+    sightings_.add({mutex_, state.after.id, state.after.id.empty() ? 0 : state.after.token});
+  }
+
+ private:
+  const std::string mutex_;
+  Sightings& sightings_;
+};
+
+enum class Zone { kLocal, kUtc };
+
+std::string time_of_day(Zone zone, const char* format) {
+  timespec now{};
+  clock_gettime(CLOCK_REALTIME, &now);
+  tm parts{};
+  zone == Zone::kLocal ? localtime_r(&now.tv_sec, &parts) : gmtime_r(&now.tv_sec, &parts);
+  std::array<char, 32> text{}, fraction{};
+  std::strftime(text.data(), text.size(), format, &parts);
+  std::snprintf(fraction.data(), fraction.size(), ".%03ld", now.tv_nsec / 1'000'000);
+  return std::string(text.data()) + fraction.data();
+}
+
+std::string json_of(const Sighting& seen) {
+  const auto or_null = [](std::string_view value) {
+    return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  nlohmann::ordered_json object;
+  object["time"] = time_of_day(Zone::kUtc, "%Y-%m-%dT%H:%M:%S") + 'Z';
+  object["mutex"] = seen.mutex;
+  object["state"] = seen.owner.empty() ? "free" : "held";
+  object["owner"] = or_null(seen.owner);
+  object["label"] = or_null(label_of(seen.owner));
+  object["token"] = seen.token == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(seen.token);
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+std::string text_of(const Sighting& seen) {
+  const std::string time = styled(Style::kDim, time_of_day(Zone::kLocal, "%H:%M:%S"));
+  const std::string mutex = time + "  " + printable(seen.mutex);
+  if (seen.owner.empty()) return mutex + " is free\n";
+  return mutex + " is held by " + printable(label_of(seen.owner)) + ", token " +
+         std::to_string(seen.token) + '\n';
+}
+
+// Writes what changed since it was last written.
+class Log {
+ public:
+  explicit Log(Format format) : format_(format) {}
+
+  // False when nobody reads it any more.
+  bool note(const Sighting& seen) {
+    const auto [last, is_first] = last_.try_emplace(seen.mutex, seen);
+    if (!is_first && std::exchange(last->second, seen) == seen) return true;
+    return print(format_ == Format::kJson ? json_of(seen) : text_of(seen));
+  }
+
+ private:
+  const Format format_;
+  std::map<std::string, Sighting> last_;
+};
+
+// The signal that ends it.
+int wait_beside(Sightings& sightings, const Signals& signals) {
+  std::array<pollfd, 2> sources{{{sightings.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
+  poll(sources.data(), sources.size(), -1);
+  while (const auto signal = signals.next()) {
+    if (ends_waiting(*signal)) return *signal;
+    if (*signal == SIGTSTP) stop_by_tstp(Stop::kSelf);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int watch(const WatchCommand& command) {
+  const Signals signals;
+  ClientOptions options;
+  options.log = [](LogLevel level, std::string_view line) {
+    if (level != LogLevel::kInfo || line == "the store answers again") say(line);
+  };
+  Client client = connect(command.store, options);
+  Sightings sightings;
+  Log log(command.format);
+  for (const std::string& mutex : command.mutexes) {
+    const OwnerView now(mutex, client.observe(mutex));
+    if (!log.note({mutex, now.owner, now.owner.empty() ? 0 : now.token})) {
+      return exit_code::kUnavailable;
+    }
+  }
+  std::vector<std::unique_ptr<MutexRetrievalService>> services;
+  for (const std::string& mutex : command.mutexes) {
+    services.push_back(std::make_unique<MutexRetrievalService>(
+        client, std::make_shared<Observer>(mutex, sightings), ContendOptions{}));
+    services.back()->start();
+  }
+  while (true) {
+    if (const int signal = wait_beside(sightings, signals)) {
+      services.clear();
+      die_by(signal);
+    }
+    for (const Sighting& seen : sightings.take()) {
+      if (!log.note(seen)) return exit_code::kUnavailable;
+    }
+  }
+}
+
+}  // namespace simba::cli
