@@ -14,16 +14,29 @@ namespace simba::cli {
 
 enum class Format { kText, kJson };
 
-struct RunCommand {
+// What all have in common that run a program: which one, under which mutex.
+struct Duty {
   std::string store, mutex, id;
   std::vector<std::string> program;
   ContendOptions contend;
-  std::optional<milliseconds> wait;  // none: as long as it takes
   std::optional<milliseconds> kill_after;
-  milliseconds max_hold{0};  // 0: as long as the program runs
   bool quiet = false;
 };
+
+struct RunCommand : Duty {
+  std::optional<milliseconds> wait;  // none: as long as it takes
+  milliseconds max_hold{0};          // 0: as long as the program runs
+};
 int run(const RunCommand& command);
+
+enum class Restart { kOnFailure, kAlways, kNever };
+
+struct LeadCommand : Duty {
+  Restart restart = Restart::kOnFailure;
+  milliseconds delay{1000};      // before the program runs again; doubled at each failure
+  unsigned hand_over_after = 5;  // failures in a row; 0: never
+};
+int lead(const LeadCommand& command);
 
 struct LsCommand {
   std::string store, prefix;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -14,6 +15,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -248,6 +250,51 @@ void Guardian::finish() {
 }
 
 }  // namespace
+
+namespace {
+
+constexpr const char* kAsked = "--guardian";
+// argv: simba --guardian LINK KILL_AFTER TTY MUTEX PROGRAM...
+constexpr int kFirstOfProgram = 6;
+
+}  // namespace
+
+GuardianHandle spawn_guardian(const Ward& ward) {
+  GuardianLink::Pair ends = GuardianLink::make();
+  std::vector<std::string> words{"simba",
+                                 kAsked,
+                                 std::to_string(ends.guardian.fd()),
+                                 std::to_string(ward.kill_after.count()),
+                                 std::to_string(ward.tty),
+                                 ward.mutex};
+  words.insert(words.end(), ward.program.begin(), ward.program.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  for (const int kept : {ends.guardian.fd(), ward.tty}) {
+    if (kept > STDERR_FILENO) posix_spawn_file_actions_adddup2(&actions, kept, kept);
+  }
+  pid_t pid = 0;
+  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) throw std::system_error(error, std::generic_category(), "posix_spawn");
+  return {pid, std::move(ends.simba)};
+}
+
+void guard_if_asked(int argc, char** argv) {
+  if (argc <= kFirstOfProgram || std::string_view(argv[1]) != kAsked) return;
+  GuardianLink link(std::atoi(argv[2]));  // NOLINT(cert-err34-c): our own words
+  Ward ward{{argv + kFirstOfProgram, argv + argc},
+            argv[5],
+            nanoseconds{std::atoll(argv[3])},  // NOLINT(cert-err34-c)
+            std::atoi(argv[4])};               // NOLINT(cert-err34-c)
+  for (const int ours : {link.fd(), ward.tty}) {
+    if (ours > STDERR_FILENO) fcntl(ours, F_SETFD, FD_CLOEXEC);
+  }
+  Guardian(ward, std::move(link)).run();
+}
 
 GuardianHandle start_guardian(const Ward& ward) {
   GuardianLink::Pair ends = GuardianLink::make();

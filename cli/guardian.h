@@ -36,4 +36,12 @@ struct GuardianHandle {
 // process group of its own, so that what kills the group of `simba` does not kill both.
 GuardianHandle start_guardian(const Ward& ward);
 
+// The same while threads run: in a new process of this program, which calls guard_if_asked() first
+// of all.
+GuardianHandle spawn_guardian(const Ward& ward);
+
+// What the process was started for, if it was: argv as spawn_guardian() makes it. Does not return
+// then.
+void guard_if_asked(int argc, char** argv);
+
 }  // namespace simba::cli

@@ -7,6 +7,7 @@ const char kSimba[] = R"(simba: run programs under a mutex that many processes a
   simba run nightly -- ./backup.sh        one backup at a time, the others wait
   simba run --wait 0 nightly -- ./backup.sh
                                           run it, or leave it to whoever runs it now
+  simba lead app/leader -- ./server       keep a server running on one host of many
   simba ls                                who holds what
   simba show nightly                      one mutex; exit code 0: held, 1: free
   simba watch nightly                     each change of its owner, until ^C
@@ -14,6 +15,7 @@ const char kSimba[] = R"(simba: run programs under a mutex that many processes a
 
 Commands:
   run       run a program while owning a mutex
+  lead      keep a program running on the leader
   ls        list the mutexes that are held
   show      say who holds a mutex
   watch     print each change of owner as it happens
@@ -63,6 +65,35 @@ Exit codes:
   the program's own, 128 + n if signal n ended it, 126 and 127 if it could not be run, and
   64 usage    69 store unavailable    70 ownership lost, program ended
   71 guardian process lost, program ended    75 not acquired
+)";
+
+const char kLead[] = R"(simba lead [options] MUTEX -- PROGRAM [ARGUMENT...]
+
+Keeps a program running while this process leads: it is started when the mutex is acquired, ended
+before anybody else can own it, and started again when it fails. Start the same command on several
+hosts: one of them leads, the others wait to take over.
+
+  simba lead app/leader -- ./server
+  simba lead --restart always queue -- ./worker --once
+  simba lead --hand-over-after 3 app/leader -- ./server
+
+Options:
+  --restart WHEN         on-failure (default): an exit with 0 ends simba lead too, with 0;
+                         always: also then it is started again; never: its end is the end
+  --delay DURATION       before it is started again (1s); doubled at each failure, up to 30s
+  --hand-over-after N    after so many failures in a row leave the mutex to another (5); 0: never
+  -q, --quiet            say nothing but errors
+  --id LABEL             what others see as the owner; default: COUNTER:PID@HOST
+  --ttl DURATION         the lease is renewed well within this (10s)
+  --transition DURATION  and is free for others this much later (6s)
+  --kill-after DURATION  TERM comes this long before KILL (a quarter of ttl + transition,
+                         at most 2s)
+  --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
+
+INT, TERM, HUP and QUIT end the program (TERM, then KILL), release the mutex, and then simba lead by
+that signal. The program finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
+
+Exit codes: as simba run.
 )";
 
 const char kLs[] = R"(simba ls [options] [PREFIX]

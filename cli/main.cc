@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
+#include "cli/guardian.h"
 #include "cli/help.h"
 #include "cli/output.h"
 #include "cli/servers.h"
@@ -30,7 +31,8 @@ struct Typed {
   Words given;    // everything after the program
   Words words;    // before --
   Words program;  // after it
-  Text store, wait, ttl, transition, kill_after, max_hold, id, token;
+  Text store, wait, ttl, transition, kill_after, max_hold, id, token, restart, delay,
+      hand_over_after;
   bool quiet = false, json = false, all = false, now = false, help = false;
 
   Format format() const { return json ? Format::kJson : Format::kText; }
@@ -69,43 +71,83 @@ std::string store_url(const Typed& typed) {
 
 // --- the commands --------------------------------------------------------------------------------
 
-void add_run(CLI::App& app, Typed& typed) {
+void add_duty(CLI::App& app, Typed& typed) {
   app.add_option("--store", typed.store);
-  app.add_option("--wait", typed.wait);
   app.add_flag("-q,--quiet", typed.quiet);
   app.add_option("--id", typed.id);
   app.add_option("--ttl", typed.ttl);
   app.add_option("--transition", typed.transition);
   app.add_option("--kill-after", typed.kill_after);
-  app.add_option("--max-hold", typed.max_hold);
 }
 
-void check_run(const Typed& typed) {
+void fill_duty(const Typed& typed, const std::string& command, Duty& duty) {
   const std::string mutex = typed.words.empty() ? "MUTEX" : typed.words[0];
   const char* missing = typed.words.empty()     ? "which mutex?"
                         : typed.program.empty() ? "which program?"
                                                 : nullptr;
-  if (missing == nullptr) return;
-  throw UsageError(std::string(missing) + " Type 'simba run " + mutex +
-                   " -- PROGRAM'; see simba run --help");
+  if (missing != nullptr) {
+    throw UsageError(std::string(missing) + " Type 'simba " + command + ' ' + mutex +
+                     " -- PROGRAM'; see simba " + command + " --help");
+  }
+  duty.mutex = typed.words[0];
+  duty.program = typed.program;
+  duty.store = store_url(typed);
+  duty.id = typed.id.value_or("");
+  duty.quiet = typed.quiet;
+  if (typed.ttl) duty.contend.ttl = parse_duration("--ttl", *typed.ttl);
+  if (typed.transition) duty.contend.transition = parse_duration("--transition", *typed.transition);
+  if (typed.kill_after) duty.kill_after = parse_duration("--kill-after", *typed.kill_after);
+}
+
+void add_run(CLI::App& app, Typed& typed) {
+  add_duty(app, typed);
+  app.add_option("--wait", typed.wait);
+  app.add_option("--max-hold", typed.max_hold);
 }
 
 int act_run(const Typed& typed) {
-  check_run(typed);
   RunCommand command;
-  command.mutex = typed.words[0];
-  command.program = typed.program;
-  command.store = store_url(typed);
-  command.id = typed.id.value_or("");
-  command.quiet = typed.quiet;
-  if (typed.ttl) command.contend.ttl = parse_duration("--ttl", *typed.ttl);
-  if (typed.transition) {
-    command.contend.transition = parse_duration("--transition", *typed.transition);
-  }
+  fill_duty(typed, "run", command);
   if (typed.wait) command.wait = parse_duration("--wait", *typed.wait);
-  if (typed.kill_after) command.kill_after = parse_duration("--kill-after", *typed.kill_after);
   if (typed.max_hold) command.max_hold = parse_duration("--max-hold", *typed.max_hold);
   return run(command);
+}
+
+void add_lead(CLI::App& app, Typed& typed) {
+  add_duty(app, typed);
+  app.add_option("--restart", typed.restart);
+  app.add_option("--delay", typed.delay);
+  app.add_option("--hand-over-after", typed.hand_over_after);
+}
+
+Restart parse_restart(const std::string& text) {
+  if (text == "on-failure") return Restart::kOnFailure;
+  if (text == "always") return Restart::kAlways;
+  if (text == "never") return Restart::kNever;
+  throw UsageError("--restart is '" + text + "'; it can be on-failure, always or never");
+}
+
+// A whole number from `least` on.
+std::uint64_t parse_number(const char* option, const std::string& text, std::uint64_t least,
+                           std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  if (whole && number >= least && number <= most) return number;
+  throw UsageError(std::string(option) + " is '" + text + "'; it can be a number from " +
+                   std::to_string(least) + " to " + std::to_string(most));
+}
+
+int act_lead(const Typed& typed) {
+  LeadCommand command;
+  fill_duty(typed, "lead", command);
+  if (typed.restart) command.restart = parse_restart(*typed.restart);
+  if (typed.delay) command.delay = parse_duration("--delay", *typed.delay);
+  if (typed.hand_over_after) {
+    command.hand_over_after = static_cast<unsigned>(
+        parse_number("--hand-over-after", *typed.hand_over_after, 0, 1'000'000));
+  }
+  return lead(command);
 }
 
 void add_show(CLI::App& app, Typed& typed) {
@@ -138,20 +180,15 @@ void add_release(CLI::App& app, Typed& typed) {
   app.add_option("--token", typed.token);
 }
 
-Token parse_token(const std::string& text) {
-  Token token = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), token);
-  if (error == std::errc{} && end == text.data() + text.size() && token > 0) return token;
-  throw UsageError("--token is '" + text + "', not a number as 'simba show' prints it");
-}
-
 int act_release(const Typed& typed) {
   if (typed.words.empty()) {
     throw UsageError("which mutex? Type 'simba release MUTEX'; see simba release --help");
   }
   ReleaseCommand command{store_url(typed), typed.words[0], typed.format(), {}, {}};
   if (typed.now) command.how = Eviction::kFreeNow;
-  if (typed.token) command.token = parse_token(*typed.token);
+  if (typed.token) {
+    command.token = parse_number("--token", *typed.token, 1, ~std::uint64_t{0});
+  }
   return release(command);
 }
 
@@ -176,6 +213,7 @@ constexpr std::size_t kManyWords = std::string::npos - 1;
 
 constexpr Command kCommands[] = {
     {"run", help::kRun, std::string::npos, add_run, act_run},  // says itself what is missing
+    {"lead", help::kLead, std::string::npos, add_lead, act_lead},
     {"ls", help::kLs, 1, add_ls, act_ls},
     {"show", help::kShow, 1, add_show, act_show},
     {"watch", help::kWatch, kManyWords, add_show, act_watch},
@@ -207,13 +245,14 @@ const Command& find_command(const std::string& name) {
 }
 
 // `simba run MUTEX PROGRAM` is not taken: an option of the program could be taken for one of ours.
-[[noreturn]] void refuse_program(const Words& words, const Typed& typed) {
+[[noreturn]] void refuse_program(const Command& command, const Words& words, const Typed& typed) {
   const auto mutex = std::find(words.begin(), words.end(), typed.words[0]);
   std::string program;
   for (auto word = std::find(mutex + 1, words.end(), typed.words[1]); word != words.end(); ++word) {
     if (*word != "--") program += ' ' + *word;
   }
-  throw UsageError("put -- before the program: simba run " + typed.words[0] + " --" + program);
+  throw UsageError("put -- before the program: simba " + std::string(command.name) + ' ' +
+                   typed.words[0] + " --" + program);
 }
 
 void parse_options(const Command& command, const Words& given, Typed& typed) {
@@ -231,11 +270,11 @@ void parse_options(const Command& command, const Words& given, Typed& typed) {
     throw UsageError(std::string(error.what()) + "; see simba " + command.name + " --help");
   }
   const Words unknown = app.remaining();
-  const bool names_program = command.act == act_run && typed.words.size() > 1;
+  const bool names_program = command.most_words == std::string::npos && typed.words.size() > 1;
   const bool has_dashes = std::find(given.begin(), given.end(), "--") != given.end();
-  if (names_program && !has_dashes) refuse_program(given, typed);
+  if (names_program && !has_dashes) refuse_program(command, given, typed);
   if (!unknown.empty()) refuse_option(app, command, unknown.front());
-  if (names_program) refuse_program(given, typed);
+  if (names_program) refuse_program(command, given, typed);
 }
 
 Typed parse(const Command& command, const Words& words) {
@@ -292,5 +331,6 @@ int guarded_act(const Words& words) {
 
 int main(int argc, char** argv) {
   simba::cli::open_standard_streams();
+  simba::cli::guard_if_asked(argc, argv);
   return simba::cli::guarded_act({argv + 1, argv + argc});
 }

@@ -15,6 +15,7 @@
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/guardian.h"
+#include "cli/leader.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/supervisor.h"
@@ -31,19 +32,6 @@ using namespace std::chrono_literals;
 
 std::string text(nanoseconds span) {
   return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
-}
-
-// Between the renewal and the end there must be time for a renewal that takes long, and then for
-// TERM.
-nanoseconds kill_after(const RunCommand& command, const Timing& timing) {
-  const nanoseconds room = timing.revoke_at - timing.renew;
-  if (!command.kill_after) return std::min({nanoseconds{2s}, timing.lease() / 4, room / 2});
-  const nanoseconds most = room - timing.call_deadline;
-  if (*command.kill_after <= most) return *command.kill_after;
-  throw UsageError("--kill-after is " + text(*command.kill_after) + ", but with --ttl " +
-                   text(timing.ttl) + " and --transition " + text(timing.transition) +
-                   " it can be at most " + text(most) +
-                   ": make it shorter, or the ttl or the transition longer");
 }
 
 // What the engine's threads have to say.
@@ -102,6 +90,7 @@ int tell(const RunCommand& command, const Outcome& outcome, const Loss& loss) {
     case Outcome::End::kHeldTooLong:
       say("the program ran for --max-hold " + text(command.max_hold) + " and was ended");
       return exit_code::kLost;
+    case Outcome::End::kStopped:  // not of this command: its program decides
     case Outcome::End::kUnguarded:
       say("the guardian process was killed or stopped: the program was ended");
       return exit_code::kUnguarded;
@@ -166,7 +155,7 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
 
 int run(const RunCommand& command) {
   const Timing timing = Timing::of(command.contend);
-  const nanoseconds to_kill = kill_after(command, timing);
+  const nanoseconds to_kill = time_to_kill(command.kill_after, timing);
   if (command.max_hold > 0ms && command.max_hold <= to_kill) {
     throw UsageError("--max-hold is " + text(command.max_hold) +
                      ", which leaves the program no time: " + text(to_kill) +

@@ -118,7 +118,7 @@ void Supervisor::hear(const Report& report) {
       break;
     case Report::Kind::kEnded: {
       const bool over = ending_ || report.out_of_time || !term_.is_owner();
-      outcome_ = Outcome{over ? why_over() : Outcome::End::kByItself, report.value, 0};
+      outcome_ = Outcome{over ? why_over() : Outcome::End::kByItself, report.value, stopped_by_, 0};
       break;
     }
   }
@@ -126,7 +126,7 @@ void Supervisor::hear(const Report& report) {
 
 void Supervisor::started(pid_t group) {
   group_ = group;
-  let_go_of_streams();
+  if (limits_.streams == Streams::kLetGo) let_go_of_streams();
 }
 
 // As a shell would: give the terminal to a program that asked for it; else stop as a whole, so that
@@ -150,7 +150,13 @@ void Supervisor::stopped(int signal) {
 
 void Supervisor::read_signals() {
   while (const auto signal = signals_.next()) {
-    if (is_forwarded(*signal)) order(Order::Kind::kSignal, *signal);
+    if (limits_.signals == OnSignal::kEnds && ends_waiting(*signal)) {
+      stopped_by_ = *signal;
+      if (!ending_) order(Order::Kind::kEnd);
+      ending_ = true;
+    } else if (is_forwarded(*signal)) {
+      order(Order::Kind::kSignal, *signal);
+    }
   }
 }
 
@@ -204,7 +210,7 @@ void Supervisor::take_over(Outcome::End why) {
     std::this_thread::sleep_for(nap);
     nap = std::min<nanoseconds>(2 * nap, 1s);
   } while (!reap_descendants());
-  outcome_ = Outcome{why, 0, 0};
+  outcome_ = Outcome{why, 0, stopped_by_, 0};
 }
 
 void Supervisor::order(Order::Kind kind, int signal) const {
@@ -226,6 +232,7 @@ LocalTime Supervisor::refresh_deadline() {
 }
 
 Outcome::End Supervisor::why_over() const {
+  if (stopped_by_ != 0 && term_.is_owner()) return Outcome::End::kStopped;
   return deadline_ == limits_.hold_until ? Outcome::End::kHeldTooLong : Outcome::End::kLost;
 }
 

@@ -16,9 +16,11 @@ struct Outcome {
     kLost,         // ownership was over before the program was
     kHeldTooLong,  // --max-hold
     kUnguarded,    // the guardian was killed or does not answer
+    kStopped,      // a signal to us ended it
   };
   End end{};
   int status = 0;       // kByItself: the program's wait status
+  int signal = 0;       // kStopped
   int start_error = 0;  // errno of a program that could not be run
 };
 
@@ -29,9 +31,21 @@ struct Outcome {
 // Threads: one.
 class Supervisor {
  public:
+  // What a signal to `simba` means that ends programs which do not handle it.
+  enum class OnSignal {
+    kForwards,  // the program decides
+    kEnds,      // it is over: TERM, and KILL after the time to kill
+  };
+  // `simba`'s own input and output while the program runs.
+  enum class Streams {
+    kLetGo,  // so that others see when the program has closed them
+    kKept,   // for the next program
+  };
   struct Limits {
     nanoseconds lease{};
     LocalTime hold_until = LocalTime::max();  // --max-hold
+    OnSignal signals = OnSignal::kForwards;
+    Streams streams = Streams::kLetGo;
   };
 
   Supervisor(const GuardianHandle& guardian, const Signals& signals, Terminal& terminal,
@@ -71,6 +85,7 @@ class Supervisor {
   std::optional<LocalTime> asked_at_;  // the first order it has not answered
   int continued_ = 0;                  // times the guardian was found stopped
   int start_error_ = 0;
+  int stopped_by_ = 0;
   bool ending_ = false;
   std::optional<Outcome> outcome_;
 };

@@ -1,0 +1,121 @@
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/duration.h"
+#include "cli/exit_codes.h"
+#include "cli/leader.h"
+#include "cli/output.h"
+#include "cli/signals.h"
+
+namespace simba::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr milliseconds kLongestDelay = 30s;
+// A program that ran this long was well: what fails next is something new.
+constexpr nanoseconds kWell = 1min;
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
+  return "exited with " + std::to_string(WEXITSTATUS(status));
+}
+
+int code_of(int status) {
+  return WIFSIGNALED(status) ? exit_code::kSignalled + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool is_failure(const Outcome& outcome) { return outcome.status != 0 || outcome.start_error != 0; }
+
+// One `simba lead`.
+class Lead {
+ public:
+  explicit Lead(const LeadCommand& command) : command_(command), leader_(command) {}
+
+  int run() {
+    while (!code_ && leader_.stopped_by() == 0 && leader_.acquire()) {
+      leader_.tell("leads '" + name_ + "', token " + std::to_string(leader_.token()));
+      failures_ = 0;
+      serve();
+      step_down();
+    }
+    if (leader_.stopped_by() != 0) return leave_by(leader_.stopped_by());
+    return *code_;
+  }
+
+ private:
+  // A term: the program runs, and runs again when it fails.
+  void serve() {
+    while (!code_ && leader_.stopped_by() == 0 && leader_.leads()) {
+      const LocalTime began = BootClock::now();
+      const Outcome outcome = leader_.run_program();
+      if (outcome.end == Outcome::End::kUnguarded) {
+        say("the guardian process was killed or stopped: the program was ended");
+        code_ = exit_code::kUnguarded;
+      }
+      if (outcome.end != Outcome::End::kByItself || leader_.stopped_by() != 0) return;
+      if (BootClock::now() - began >= kWell) failures_ = 0;
+      if (!goes_on(outcome)) return;
+    }
+  }
+
+  // True: to be run again in this term.
+  bool goes_on(const Outcome& outcome) {
+    const bool failed = is_failure(outcome);
+    const std::string what =
+        outcome.start_error != 0
+            ? "cannot be run: " + std::generic_category().message(outcome.start_error)
+            : how_it_ended(outcome.status);
+    const bool again =
+        command_.restart == Restart::kAlways || (command_.restart == Restart::kOnFailure && failed);
+    if (!again) {
+      if (failed) leader_.tell("the program " + what);
+      code_ = code_of(outcome.status);
+      return false;
+    }
+    failures_ = failed ? failures_ + 1 : 0;
+    if (command_.hand_over_after > 0 && failures_ >= command_.hand_over_after) {
+      leader_.tell("the program " + what + ", " + std::to_string(failures_) +
+                   " times in a row: leaves '" + name_ + "' to another");
+      gives_way_ = true;
+      return false;
+    }
+    const milliseconds delay = next_delay();
+    leader_.tell("the program " + what + ": again in " + print_duration(delay));
+    return leader_.pause(delay);
+  }
+
+  milliseconds next_delay() const {
+    const unsigned doublings = std::min(failures_ == 0 ? 0U : failures_ - 1, 16U);
+    return std::min(command_.delay * (1 << doublings), std::max(kLongestDelay, command_.delay));
+  }
+
+  void step_down() {
+    const bool lost = !leader_.leads();
+    const Loss loss = leader_.release();
+    if (lost && !code_) {
+      leader_.tell("lost '" + name_ + "' (" + to_string(loss.reason) + "): the program was ended");
+    }
+    // Others have had the time to see that it is free.
+    if (std::exchange(gives_way_, false)) leader_.rest(command_.contend.ttl);
+  }
+
+  [[noreturn]] static int leave_by(int signal) { die_by(signal); }
+
+  const LeadCommand& command_;
+  Leader leader_;
+  const std::string name_ = printable(command_.mutex);
+  unsigned failures_ = 0;  // in a row
+  bool gives_way_ = false;
+  std::optional<int> code_;
+};
+
+}  // namespace
+
+int lead(const LeadCommand& command) { return Lead(command).run(); }
+
+}  // namespace simba::cli

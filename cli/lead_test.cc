@@ -1,0 +1,152 @@
+// A program that runs on the leader.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <csignal>
+#include <set>
+#include <sstream>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const Words kShortLease{"--ttl", "1s", "--transition", "500ms"};
+
+class LeadTest : public ToolTest {
+ protected:
+  // `simba lead OPTIONS x -- sh -c SCRIPT`
+  std::unique_ptr<Process> lead(const Words& options, const std::string& script) const {
+    Words words{"lead"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"x", "--", "sh", "-c", script});
+    return start(words);
+  }
+  Words lines(const std::string& name) const {
+    std::istringstream text(read_file(file(name)));
+    Words all;
+    for (std::string line; std::getline(text, line);) all.push_back(line);
+    return all;
+  }
+  bool has_lines(const std::string& name, std::size_t count) const {
+    return eventually([&] { return lines(name).size() >= count; });
+  }
+};
+
+TEST_F(LeadTest, AnotherHostTakesOverWhenTheLeaderIsKilled) {
+  const std::string script =
+      "test -e pid && kill -0 $(cat pid) && echo two >> overlap; "
+      "echo $$ > pid; echo $SIMBA_TOKEN >> tokens; exec sleep 100";
+  const auto first = lead(kShortLease, script);
+  ASSERT_TRUE(has_lines("tokens", 1));
+  const pid_t program = pid_in("pid");
+  const auto second = lead(kShortLease, script);
+  first->signal(SIGKILL);
+  ASSERT_TRUE(has_lines("tokens", 2));
+  EXPECT_FALSE(is_alive(program));
+  EXPECT_LT(std::stoull(lines("tokens")[0]), std::stoull(lines("tokens")[1]));
+  EXPECT_THAT(lines("overlap"), IsEmpty());
+}
+
+TEST_F(LeadTest, AProgramThatFailsIsStartedAgainInTheSameTerm) {
+  const auto leader =
+      lead({"--delay", "20ms", "--hand-over-after", "0"}, "echo $SIMBA_TOKEN >> tokens; exit 3");
+  ASSERT_TRUE(has_lines("tokens", 4));
+  const Words tokens = lines("tokens");
+  EXPECT_EQ(std::set<std::string>(tokens.begin(), tokens.end()).size(), 1U);
+  EXPECT_THAT(leader->err(), HasSubstr("simba: the program exited with 3: again in 20 ms"));
+  EXPECT_THAT(leader->err(), HasSubstr("exited with 3: again in 40 ms")) << "it doubles";
+}
+
+TEST_F(LeadTest, AnExitWithoutFailureIsTheEnd) {
+  const auto leader = lead({}, "exit 0");
+  EXPECT_EQ(leader->wait(), 0);
+  EXPECT_EQ(simba({"show", "x"}).code, exit_code::kFree);
+}
+
+TEST_F(LeadTest, AlwaysRunsAlsoWhatEndedWell) {
+  const auto leader = lead({"--restart", "always", "--delay", "10ms"}, "echo >> runs");
+  EXPECT_TRUE(has_lines("runs", 3));
+}
+
+TEST_F(LeadTest, NeverEndsWithTheProgramsStatus) {
+  EXPECT_EQ(lead({"--restart", "never"}, "exit 3")->wait(), 3);
+  EXPECT_EQ(simba({"lead", "--restart", "never", "x", "--", "/no/such/program"}).code,
+            exit_code::kNotFound);
+}
+
+TEST_F(LeadTest, ASignalEndsTheProgramAndReleasesTheMutex) {
+  const auto leader = lead({},
+                           "trap 'echo asked > asked; exit 0' TERM; echo $$ > pid; "
+                           "while :; do sleep 0.02; done");
+  const pid_t program = pid_in("pid");
+  ASSERT_GT(program, 0);
+  leader->signal(SIGTERM);
+  EXPECT_EQ(leader->wait(), 128 + SIGTERM);
+  EXPECT_EQ(lines("asked"), Words{"asked"});
+  EXPECT_FALSE(is_alive(program));
+  EXPECT_EQ(simba({"show", "x"}).code, exit_code::kFree);
+}
+
+TEST_F(LeadTest, AProgramThatIgnoresTermIsKilled) {
+  const auto leader =
+      lead({"--kill-after", "200ms"}, "trap '' TERM; echo $$ > pid; while :; do sleep 0.02; done");
+  const pid_t program = pid_in("pid");
+  leader->signal(SIGINT);
+  EXPECT_EQ(leader->wait(), 128 + SIGINT);
+  EXPECT_FALSE(is_alive(program));
+}
+
+TEST_F(LeadTest, ASignalEndsItAlsoBetweenTwoRunsAndWhileItWaits) {
+  const auto leader = lead({"--delay", "100s"}, "echo >> runs; exit 1");
+  ASSERT_TRUE(eventually([&] { return leader->err().find("again in") != std::string::npos; }));
+  const auto waiting = lead({}, "echo >> never");
+  leader->signal(SIGTERM);
+  EXPECT_EQ(leader->wait(), 128 + SIGTERM);
+  ASSERT_TRUE(has_lines("never", 1));
+}
+
+TEST_F(LeadTest, WhatFailsAgainAndAgainIsLeftToAnother) {
+  const auto first = lead({"--delay", "10ms", "--hand-over-after", "2"}, "echo >> failed; exit 1");
+  ASSERT_TRUE(has_lines("failed", 1));
+  const auto second = lead({}, "echo >> well; exec sleep 100");
+  EXPECT_TRUE(has_lines("well", 1));
+  EXPECT_THAT(first->err(), HasSubstr("2 times in a row: leaves 'x' to another"));
+}
+
+TEST_F(LeadTest, WhoLostTheMutexEndsTheProgramAndContendsAgain) {
+  const auto leader =
+      lead(kShortLease, "echo $$ > pid; echo $SIMBA_TOKEN >> tokens; exec sleep 100");
+  ASSERT_TRUE(has_lines("tokens", 1));
+  const pid_t program = pid_in("pid");
+  evict("x");
+  ASSERT_TRUE(has_lines("tokens", 2));
+  EXPECT_FALSE(is_alive(program));
+  EXPECT_THAT(leader->err(), HasSubstr("simba: lost 'x' (evicted): the program was ended"));
+}
+
+TEST_F(LeadTest, ProgramsHaveTheStandardStreamsEachTime) {
+  const auto leader = lead({"--delay", "10ms", "-q"}, "echo out; echo err >&2; exit 1");
+  EXPECT_TRUE(eventually([&] {
+    const std::string out = leader->out(), err = leader->err();
+    return out.starts_with("out\nout\n") && err.starts_with("err\nerr\n");
+  })) << leader->out()
+      << leader->err();
+}
+
+TEST_F(LeadTest, WhatIsTypedWrongIsSaid) {
+  EXPECT_THAT(simba({"lead", "--restart", "sometimes", "x", "--", "true"}).err,
+              HasSubstr("--restart is 'sometimes'; it can be on-failure, always or never"));
+  EXPECT_THAT(simba({"lead", "--hand-over-after", "-1", "x", "--", "true"}).err,
+              HasSubstr("it can be a number from 0"));
+  EXPECT_THAT(simba({"lead", "x", "true"}).err,
+              HasSubstr("put -- before the program: simba lead x -- true"));
+  EXPECT_EQ(simba({"lead", "x"}).code, exit_code::kUsage);
+}
+
+}  // namespace
+}  // namespace simba::cli

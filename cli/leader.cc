@@ -1,0 +1,130 @@
+#include "cli/leader.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <stop_token>
+
+#include "cli/output.h"
+#include "cli/usage.h"
+#include "cli/waiting.h"
+#include "simba/connect.h"
+
+namespace simba::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string text(nanoseconds span) {
+  return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
+}
+
+// ^C on a terminal that the program had for itself was meant for the whole job.
+int ended_by_the_keyboard(const Outcome& outcome, const Terminal& terminal) {
+  if (outcome.end != Outcome::End::kByItself || !terminal.was_given()) return 0;
+  if (!WIFSIGNALED(outcome.status)) return 0;
+  const int signal = WTERMSIG(outcome.status);
+  return signal == SIGINT || signal == SIGQUIT ? signal : 0;
+}
+
+}  // namespace
+
+// Between the renewal and the end there must be time for a renewal that takes long, and then for
+// TERM.
+nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing& timing) {
+  const nanoseconds room = timing.revoke_at - timing.renew;
+  if (!chosen) return std::min({nanoseconds{2s}, timing.lease() / 4, room / 2});
+  const nanoseconds most = room - timing.call_deadline;
+  if (*chosen <= most) return *chosen;
+  throw UsageError("--kill-after is " + text(*chosen) + ", but with --ttl " + text(timing.ttl) +
+                   " and --transition " + text(timing.transition) + " it can be at most " +
+                   text(most) + ": make it shorter, or the ttl or the transition longer");
+}
+
+Leader::Leader(const Duty& duty)
+    : duty_(duty),
+      timing_(Timing::of(duty.contend)),
+      kill_after_(time_to_kill(duty.kill_after, timing_)) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);  // should a guardian die, its children become ours
+  ClientOptions options;
+  options.contend = duty.contend;
+  options.on_event = [this](const Event& event) {
+    if (event.kind == Event::Kind::kRenewed) news_.ring();
+  };
+  options.log = [this](LogLevel level, std::string_view line) {
+    if (level != LogLevel::kInfo) tell(std::string(line));
+  };
+  client_.emplace(connect(duty.store, options));
+  locker_.emplace(*client_, duty.mutex, duty.contend, duty.id);
+}
+
+Leader::~Leader() = default;
+
+bool Leader::acquire() {
+  const Patience patience{std::nullopt, !duty_.quiet && isatty(STDERR_FILENO) != 0};
+  const Waited waited = wait_for_mutex(*client_, *locker_, signals_, patience);
+  if (waited.end == Wait::kAcquired) return true;
+  stopped_by_ = waited.signal;
+  return false;
+}
+
+Outcome Leader::run_program() {
+  const Term term = locker_->term();
+  const std::stop_callback on_loss(term.lost(), [this] { news_.ring(); });
+  const GuardianHandle guardian =
+      spawn_guardian({duty_.program, duty_.mutex, kill_after_, terminal_.fd()});
+  Supervisor::Limits limits{timing_.lease()};
+  limits.signals = Supervisor::OnSignal::kEnds;
+  limits.streams = Supervisor::Streams::kKept;
+  Supervisor supervisor(guardian, signals_, terminal_, term, limits);
+  const Outcome outcome = supervisor.watch(news_.fd());
+  waitpid(guardian.pid, nullptr, 0);
+  stopped_by_ = outcome.end == Outcome::End::kStopped ? outcome.signal
+                                                      : ended_by_the_keyboard(outcome, terminal_);
+  return outcome;
+}
+
+bool Leader::pause(nanoseconds span) {
+  const Term term = locker_->term();
+  const std::stop_callback on_loss(term.lost(), [this] { news_.ring(); });
+  const LocalTime until = BootClock::now() + span;
+  while (term.is_owner() && stopped_by_ == 0) {
+    if (BootClock::now() >= until) return true;
+    wait(until, term.time_left());
+  }
+  return false;
+}
+
+void Leader::rest(nanoseconds span) {
+  const LocalTime until = BootClock::now() + span;
+  while (stopped_by_ == 0 && BootClock::now() < until) wait(until, span);
+}
+
+void Leader::wait(LocalTime until, nanoseconds longest) {
+  const auto left =
+      std::chrono::ceil<milliseconds>(std::min<nanoseconds>(until - BootClock::now(), longest));
+  std::array<pollfd, 2> sources{{{news_.fd(), POLLIN, 0}, {signals_.fd(), POLLIN, 0}}};
+  poll(sources.data(), sources.size(),
+       static_cast<int>(std::clamp<milliseconds>(left, 1ms, 60s).count()));
+  if (sources[0].revents != 0) news_.hush();
+  while (const auto signal = signals_.next()) {
+    if (ends_waiting(*signal)) stopped_by_ = *signal;
+    if (*signal == SIGTSTP) stop_by_tstp(Stop::kSelf);
+  }
+}
+
+Loss Leader::release() {
+  const Loss loss = locker_->term().loss();
+  locker_->unlock();
+  return loss;
+}
+
+void Leader::tell(const std::string& line) const {
+  if (!duty_.quiet) say(line);
+}
+
+}  // namespace simba::cli

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/doorbell.h"
+#include "cli/guardian.h"
+#include "cli/signals.h"
+#include "cli/supervisor.h"
+#include "cli/terminal.h"
+#include "simba/client.h"
+#include "simba/locker.h"
+#include "simba/options.h"
+
+namespace simba::cli {
+
+// The time between TERM and KILL: what was chosen, or what the lease has room for. Throws
+// UsageError for a choice it has no room for.
+nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing& timing);
+
+// Leads again and again, and runs a program under guard any number of times in each term.
+//
+// Threads: one.
+class Leader {
+ public:
+  explicit Leader(const Duty& duty);
+  ~Leader();
+
+  // False when a signal came first.
+  bool acquire();
+  Outcome run_program();
+  // True when the time has come and the mutex is still ours; else is_stopped() or it was lost.
+  bool pause(nanoseconds span);
+  // Waits without the mutex; less long when a signal comes.
+  void rest(nanoseconds span);
+  // Of the term that is over.
+  Loss release();
+
+  bool leads() const { return locker_->is_owner(); }
+  Token token() const { return locker_->token(); }
+  // The signal that ends all, or 0.
+  int stopped_by() const { return stopped_by_; }
+  // "simba: ..." unless the user wants quiet.
+  void tell(const std::string& line) const;
+
+ private:
+  void wait(LocalTime until, nanoseconds longest);
+
+  const Duty& duty_;
+  const Timing timing_;
+  const nanoseconds kill_after_;
+  const Signals signals_;
+  Terminal terminal_;
+  const Doorbell news_;  // renewed, or lost
+  std::optional<Client> client_;
+  std::optional<SimbaLocker> locker_;
+  int stopped_by_ = 0;
+};
+
+}  // namespace simba::cli
