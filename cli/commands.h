@@ -7,6 +7,7 @@
 
 #include "simba/client.h"
 #include "simba/options.h"
+#include "simba/scheduler.h"
 
 // One function per command: what main has parsed goes in, the exit code comes out. Trouble is
 // thrown: UsageError, Error, std::system_error.
@@ -37,6 +38,12 @@ struct LeadCommand : Duty {
   unsigned hand_over_after = 5;  // failures in a row; 0: never
 };
 int lead(const LeadCommand& command);
+
+struct ScheduleCommand : Duty {
+  ScheduleConfig period;
+  std::optional<std::string> cron;  // instead of the period
+};
+int schedule(const ScheduleCommand& command);
 
 struct LsCommand {
   std::string store, prefix;

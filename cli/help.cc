@@ -8,6 +8,8 @@ const char kSimba[] = R"(simba: run programs under a mutex that many processes a
   simba run --wait 0 nightly -- ./backup.sh
                                           run it, or leave it to whoever runs it now
   simba lead app/leader -- ./server       keep a server running on one host of many
+  simba schedule --every 5m report -- ./report
+                                          run it each 5 minutes, on one host of many
   simba ls                                who holds what
   simba show nightly                      one mutex; exit code 0: held, 1: free
   simba watch nightly                     each change of its owner, until ^C
@@ -16,6 +18,7 @@ const char kSimba[] = R"(simba: run programs under a mutex that many processes a
 Commands:
   run       run a program while owning a mutex
   lead      keep a program running on the leader
+  schedule  run a program again and again on the leader
   ls        list the mutexes that are held
   show      say who holds a mutex
   watch     print each change of owner as it happens
@@ -94,6 +97,37 @@ INT, TERM, HUP and QUIT end the program (TERM, then KILL), release the mutex, an
 that signal. The program finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
 
 Exit codes: as simba run.
+)";
+
+const char kSchedule[] = R"(simba schedule WHEN [options] MUTEX -- PROGRAM [ARGUMENT...]
+
+Runs a program again and again while this process leads. Start the same command on several hosts:
+one of them leads and runs it, the others wait to take over. Runs never overlap, here or across
+hosts; what was missed because a run took too long is said, and not made up for.
+
+  simba schedule --every 5m report -- ./report
+  simba schedule --cron '0 3 * * mon-fri' backup -- ./backup.sh
+  simba schedule --after 10s queue -- ./drain-queue
+
+When:
+  --every DURATION         at this rate, counted from when this process began to lead
+  --after DURATION         this long after the last run has ended
+  --cron EXPRESSION        minute, hour, day of the month, month, day of the week, in local time;
+                           @hourly, @daily, @weekly, @monthly and @yearly
+  --initial-delay DURATION with --every and --after: before the first run of each leader (0)
+
+Options:
+  -q, --quiet            say nothing but errors
+  --id LABEL             what others see as the owner; default: COUNTER:PID@HOST
+  --ttl DURATION         the lease is renewed well within this (10s)
+  --transition DURATION  and is free for others this much later (6s)
+  --kill-after DURATION  TERM comes this long before KILL (a quarter of ttl + transition,
+                         at most 2s)
+  --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
+
+A run that fails is said and does not end the schedule. INT, TERM, HUP and QUIT end the program
+that runs (TERM, then KILL), release the mutex, and then simba schedule by that signal. The program
+finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
 )";
 
 const char kLs[] = R"(simba ls [options] [PREFIX]

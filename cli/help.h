@@ -5,6 +5,7 @@ namespace simba::cli::help {
 extern const char kSimba[];
 extern const char kRun[];
 extern const char kLead[];
+extern const char kSchedule[];
 extern const char kLs[];
 extern const char kShow[];
 extern const char kWatch[];

@@ -32,7 +32,7 @@ struct Typed {
   Words words;    // before --
   Words program;  // after it
   Text store, wait, ttl, transition, kill_after, max_hold, id, token, restart, delay,
-      hand_over_after;
+      hand_over_after, every, after, cron, initial_delay;
   bool quiet = false, json = false, all = false, now = false, help = false;
 
   Format format() const { return json ? Format::kJson : Format::kText; }
@@ -150,6 +150,45 @@ int act_lead(const Typed& typed) {
   return lead(command);
 }
 
+void add_schedule(CLI::App& app, Typed& typed) {
+  add_duty(app, typed);
+  app.add_option("--every", typed.every);
+  app.add_option("--after", typed.after);
+  app.add_option("--cron", typed.cron);
+  app.add_option("--initial-delay", typed.initial_delay);
+}
+
+milliseconds parse_period(const char* option, const std::string& text) {
+  const milliseconds period = parse_duration(option, text);
+  if (period > milliseconds{0}) return period;
+  throw UsageError(std::string(option) + " is '" + text + "'; it has to be longer than 0");
+}
+
+int act_schedule(const Typed& typed) {
+  ScheduleCommand command;
+  fill_duty(typed, "schedule", command);
+  const int given = (typed.every ? 1 : 0) + (typed.after ? 1 : 0) + (typed.cron ? 1 : 0);
+  if (given != 1) {
+    throw UsageError(std::string(given == 0 ? "when?" : "when? One of them:") +
+                     " Type --every 5m, --after 5m or --cron '*/5 * * * *'; see simba schedule "
+                     "--help");
+  }
+  if (typed.initial_delay && typed.cron) {
+    throw UsageError("--initial-delay has no meaning with --cron: that names the times itself");
+  }
+  const milliseconds delay = typed.initial_delay
+                                 ? parse_duration("--initial-delay", *typed.initial_delay)
+                                 : milliseconds{0};
+  command.cron = typed.cron;
+  if (typed.every) {
+    command.period = ScheduleConfig::rate(delay, parse_period("--every", *typed.every));
+  }
+  if (typed.after) {
+    command.period = ScheduleConfig::delay(delay, parse_period("--after", *typed.after));
+  }
+  return schedule(command);
+}
+
 void add_show(CLI::App& app, Typed& typed) {
   app.add_option("--store", typed.store);
   app.add_flag("--json", typed.json);
@@ -214,6 +253,7 @@ constexpr std::size_t kManyWords = std::string::npos - 1;
 constexpr Command kCommands[] = {
     {"run", help::kRun, std::string::npos, add_run, act_run},  // says itself what is missing
     {"lead", help::kLead, std::string::npos, add_lead, act_lead},
+    {"schedule", help::kSchedule, std::string::npos, add_schedule, act_schedule},
     {"ls", help::kLs, 1, add_ls, act_ls},
     {"show", help::kShow, 1, add_show, act_show},
     {"watch", help::kWatch, kManyWords, add_show, act_watch},
