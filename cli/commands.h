@@ -13,6 +13,8 @@
 // thrown: UsageError, Error, std::system_error.
 namespace simba::cli {
 
+class Settings;
+
 enum class Format { kText, kJson };
 
 // What all have in common that run a program: which one, under which mutex.
@@ -72,6 +74,8 @@ struct WatchCommand {
   Format format = Format::kText;
 };
 int watch(const WatchCommand& command);
+
+int config(const Settings& settings, Format format);
 
 int version(Format format);
 

@@ -23,12 +23,14 @@ Commands:
   show      say who holds a mutex
   watch     print each change of owner as it happens
   release   take a mutex away from its owner
+  config    print the settings, and where each comes from
   version   print the version
 
 Where mutexes live:
   --store URL or SIMBA_STORE; by default sqlite:, a file of this user on this host.
   sqlite:/srv/app/locks.db is a file of your choice. A URL with a password belongs in
-  SIMBA_STORE: everybody on the host can read command lines.
+  SIMBA_STORE: everybody on the host can read command lines. 'simba config --help' tells of
+  the file with settings.
 
 'simba COMMAND --help' shows more.
 )";
@@ -193,6 +195,34 @@ Options:
 
 Exit codes:
   0 evicted    1 there was nobody to evict    64 usage    69 store unavailable
+)";
+
+const char kConfig[] = R"(simba config [options]
+
+Prints each setting with its value and where it comes from: a flag, a variable of the environment,
+a file, or the default. Passwords are left out.
+
+  simba config
+  SIMBA_TTL=30s simba config --store postgresql://db/app
+  simba config --json | jq -r 'select(.key == "ttl") | .value'
+
+The file is the first of: --config FILE, SIMBA_CONFIG, ./simba.yaml,
+$XDG_CONFIG_HOME/simba/simba.yaml (~/.config/simba/simba.yaml):
+
+  simba:
+    store: postgresql://app@db/app     # or store-file: /run/secrets/simba-url
+    ttl: 10s
+    transition: 6s
+    jdbc:                              # for one kind of store: jdbc, redis, zookeeper, ...
+      ttl: 30s
+
+Variables: SIMBA_STORE, SIMBA_STORE_FILE, SIMBA_ID, SIMBA_TTL, SIMBA_TRANSITION,
+SIMBA_INITIAL_DELAY, SIMBA_KILL_AFTER, SIMBA_CONFIG.
+
+Options:
+  --json        one object per line: key, value, origin
+  --config FILE, and the flags of simba run that are settings: --store, --id, --ttl, --transition,
+                --kill-after
 )";
 
 const char kVersion[] = R"(simba version [--json]

@@ -10,6 +10,7 @@ extern const char kLs[];
 extern const char kShow[];
 extern const char kWatch[];
 extern const char kRelease[];
+extern const char kConfig[];
 extern const char kVersion[];
 
 }  // namespace simba::cli::help

@@ -1,0 +1,219 @@
+#include "cli/config_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include "cli/usage.h"
+
+namespace simba::cli {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Names kKeys{"store", "store-file", "id", "ttl", "transition", "initial-delay", "kill-after"};
+const Names kSectionKeys{"enabled", "ttl", "transition", "initial-delay"};
+const Names kSections{"jdbc", "mysql", "postgres", "redis", "zookeeper", "mongodb", "sqlite"};
+// What else stands in files of Spring applications.
+const Names kOfOthers{"spring", "server", "logging", "management"};
+
+bool holds(const Names& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::string listed(const Names& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+class ConfigFile::Reader {
+ public:
+  explicit Reader(ConfigFile& file) : file_(file) {}
+
+  void read(const YAML::Node& root) {
+    if (root.IsNull()) return;
+    need_map(root, "the file");
+    for (const auto& entry : root) {
+      const YAML::Node key = entry.first, value = entry.second;
+      const std::string name = key.Scalar();
+      if (holds(kOfOthers, name)) continue;
+      if (name == "simba") {
+        read_simba(value);
+      } else if (name.starts_with("simba.")) {  // as in a properties file: simba.jdbc.ttl
+        read_dotted(name.substr(6), key, value);
+      } else {
+        refuse(key, "'" + name + "' is not known here; everything stands under 'simba:'");
+      }
+    }
+  }
+
+ private:
+  void read_simba(const YAML::Node& node) {
+    if (node.IsNull()) return;
+    need_map(node, "'simba'");
+    for (const auto& entry : node) {
+      const YAML::Node key = entry.first, value = entry.second;
+      const std::string name = key.Scalar();
+      if (name == "enabled") continue;  // of the JVM project: whether beans are made
+      if (holds(kKeys, name)) {
+        put(name, key, value);
+      } else if (holds(kSections, name)) {
+        read_section(name, key, value);
+      } else {
+        Names all = kKeys;
+        all.insert(all.end(), kSections.begin(), kSections.end());
+        refuse_key(key, name, all);
+      }
+    }
+  }
+
+  void read_section(const std::string& section, const YAML::Node& at, const YAML::Node& node) {
+    note_section(section, at);
+    if (node.IsNull()) return;
+    need_map(node, "'" + section + "'");
+    for (const auto& entry : node) {
+      const YAML::Node key = entry.first, value = entry.second;
+      if (!holds(kSectionKeys, key.Scalar())) refuse_key(key, key.Scalar(), kSectionKeys);
+      put(section + '.' + key.Scalar(), key, value);
+    }
+  }
+
+  void read_dotted(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+    const std::size_t dot = name.find('.');
+    if (dot == name.npos && holds(kKeys, name)) return put(name, key, value);
+    const std::string section = name.substr(0, dot);
+    if (dot == name.npos || !holds(kSections, section)) refuse_key(key, name, kKeys);
+    if (!holds(kSectionKeys, name.substr(dot + 1))) {
+      refuse_key(key, name.substr(dot + 1), kSectionKeys);
+    }
+    note_section(section, key);
+    put(name, key, value);
+  }
+
+  void note_section(const std::string& section, const YAML::Node& at) {
+    file_.sections_.try_emplace(at.Mark().line, Configured{section, where(at)});
+  }
+
+  void put(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+    if (!value.IsScalar()) refuse(key, "'" + name + "' has to be one value");
+    const std::string text = value.Scalar();
+    if (name.ends_with(".enabled") && text != "true" && text != "false") {
+      refuse(key, "'" + name + "' is '" + text + "'; it can be true or false");
+    }
+    if (!file_.values_.emplace(name, Configured{text, where(key)}).second) {
+      refuse(key, "'" + name + "' stands here twice");
+    }
+  }
+
+  void need_map(const YAML::Node& node, const std::string& what) const {
+    if (!node.IsMap()) refuse(node, what + " has to hold keys and values, as in 'ttl: 10s'");
+  }
+
+  std::string where(const YAML::Node& node) const {
+    return file_.name_ + ':' + std::to_string(node.Mark().line + 1);
+  }
+  [[noreturn]] void refuse(const YAML::Node& node, const std::string& why) const {
+    throw UsageError(where(node) + ": " + why);
+  }
+  [[noreturn]] void refuse_key(const YAML::Node& key, const std::string& name,
+                               const Names& known) const {
+    const std::string_view near = nearest(name, known);
+    refuse(key, "'" + name + "' is not known" +
+                    (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
+                    " It can be " + listed(known));
+  }
+
+  ConfigFile& file_;
+};
+
+ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_(name) {
+  try {
+    Reader(*this).read(YAML::Load(text));
+  } catch (const YAML::Exception& error) {
+    throw UsageError(name + ':' + std::to_string(error.mark.line + 1) + ": " + error.msg);
+  }
+}
+
+std::optional<ConfigFile> ConfigFile::read(const std::filesystem::path& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+    throw UsageError("cannot read " + path.string() + ": " +
+                     std::generic_category().message(errno));
+  }
+  const bool is_foreign = info.st_uid != 0 && info.st_uid != geteuid();
+  if (is_foreign || (info.st_mode & S_IWOTH) != 0) {
+    throw UsageError(
+        path.string() +
+        (is_foreign ? " belongs to somebody else" : " can be written by everybody") +
+        ": who can write it decides where mutexes live; use chown and chmod, or --config");
+  }
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw UsageError("cannot read " + path.string());
+  return ConfigFile(text.str(), path.string());
+}
+
+ConfigFile ConfigFile::find(const std::optional<std::string>& asked_for,
+                            std::string_view asked_by) {
+  if (asked_for) {
+    if (auto file = read(*asked_for)) return std::move(*file);
+    throw UsageError("there is no file '" + *asked_for + "', which " + std::string(asked_by) +
+                     " names");
+  }
+  if (auto file = read("simba.yaml")) return std::move(*file);
+  const char* xdg = std::getenv("XDG_CONFIG_HOME");  // NOLINT(concurrency-mt-unsafe): one thread
+  const char* home = std::getenv("HOME");            // NOLINT(concurrency-mt-unsafe)
+  std::filesystem::path directory;
+  if (xdg != nullptr && *xdg == '/') {
+    directory = xdg;
+  } else if (home != nullptr && *home == '/') {
+    directory = std::filesystem::path(home) / ".config";
+  } else {
+    return {};
+  }
+  if (auto file = read(directory / "simba" / "simba.yaml")) return std::move(*file);
+  return {};
+}
+
+std::optional<Configured> ConfigFile::get(const std::string& key) const {
+  const auto it = values_.find(key);
+  return it == values_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::optional<Configured> ConfigFile::get(const std::string& section,
+                                          const std::string& key) const {
+  return get(section + '.' + key);
+}
+
+std::optional<Configured> ConfigFile::first_section() const {
+  for (const auto& [line, section] : sections_) {
+    const auto enabled = get(section.value, "enabled");
+    if (!enabled || enabled->value == "true") return section;
+  }
+  return std::nullopt;
+}
+
+std::string section_of(std::string_view url) {
+  const std::string_view scheme = url.substr(0, url.find(':'));
+  if (scheme == "mysql" || scheme == "mariadb" || scheme == "postgresql") return "jdbc";
+  if (scheme.starts_with("redis")) return "redis";
+  if (scheme.starts_with("mongodb")) return "mongodb";
+  return std::string(scheme);
+}
+
+}  // namespace simba::cli

@@ -1,0 +1,162 @@
+// Settings: flags over variables over a file over defaults, and where each came from.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <sstream>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Json = nlohmann::json;
+
+class ConfigTest : public ToolTest {
+ protected:
+  void write(const std::string& name, const std::string& text) const {
+    std::filesystem::create_directories(file(name).parent_path());
+    std::ofstream(file(name)) << text;
+    chmod(file(name).c_str(), 0644);
+  }
+  // Without the SIMBA_STORE that the other tests have.
+  Result run_tool(const Words& arguments, Words environment = {}) const {
+    environment.insert(environment.end(), {"SIMBA_STORE=", "XDG_CONFIG_HOME=/nonexistent"});
+    Process::Setting setting;
+    setting.environment = std::move(environment);
+    setting.directory = file(".");
+    Words command{tool()};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    Process process(command, setting);
+    const int code = process.wait();
+    return {code, process.out(), process.err()};
+  }
+  std::string value(const std::string& key, const Words& flags = {},
+                    const Words& environment = {}) {
+    Words arguments{"config", "--json"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
+    const Result result = run_tool(arguments, environment);
+    std::istringstream lines(result.out);
+    for (std::string line; std::getline(lines, line);) {
+      const Json object = Json::parse(line);
+      if (object["key"] != key) continue;
+      return object["value"].get<std::string>() + " from " + object["origin"].get<std::string>();
+    }
+    return result.err;
+  }
+  std::string refusal() {
+    const Result result = run_tool({"config"});
+    EXPECT_EQ(result.code, exit_code::kUsage) << result.out;
+    return result.err;
+  }
+};
+
+TEST_F(ConfigTest, WithoutAFileEverythingIsTheDefault) {
+  EXPECT_EQ(value("store"), "sqlite: from default");
+  EXPECT_EQ(value("ttl"), "10s from default");
+  EXPECT_THAT(run_tool({"config"}).out, HasSubstr("transition     6s"));
+}
+
+TEST_F(ConfigTest, FlagsBeatVariablesBeatTheFile) {
+  write("simba.yaml", "simba:\n  store: sqlite:a.db\n  ttl: 20s\n");
+  EXPECT_EQ(value("ttl"), "20s from simba.yaml:3");
+  EXPECT_EQ(value("ttl", {}, {"SIMBA_TTL=30s"}), "30s from SIMBA_TTL");
+  EXPECT_EQ(value("ttl", {"--ttl", "40s"}, {"SIMBA_TTL=30s"}), "40s from --ttl");
+  EXPECT_EQ(value("store"), "sqlite:a.db from simba.yaml:2");
+  EXPECT_EQ(value("store", {}, {"SIMBA_STORE=sqlite:b.db"}), "sqlite:b.db from SIMBA_STORE");
+  EXPECT_EQ(value("store", {"--store", "sqlite:c.db"}), "sqlite:c.db from --store");
+}
+
+TEST_F(ConfigTest, TheFileIsWhereItIsLookedFor) {
+  write("home/simba/simba.yaml", "simba: {ttl: 21s}\n");
+  write("other.yaml", "simba: {ttl: 22s}\n");
+  const Words home{"XDG_CONFIG_HOME=" + file("home").string()};
+  EXPECT_THAT(value("ttl", {}, home), HasSubstr("21s from " + file("home").string()));
+  EXPECT_EQ(value("ttl", {}, {"SIMBA_CONFIG=other.yaml"}), "22s from other.yaml:1");
+  EXPECT_EQ(value("ttl", {"--config", "other.yaml"}), "22s from other.yaml:1");
+  EXPECT_THAT(value("ttl", {"--config", "missing.yaml"}),
+              HasSubstr("there is no file 'missing.yaml', which --config names"));
+}
+
+TEST_F(ConfigTest, CommandsGoByIt) {
+  write("simba.yaml", "simba:\n  store: sqlite:" + file("mine.db").string() +
+                          "\n  ttl: 3s\n  transition: 2s\n  id: configured\n");
+  EXPECT_EQ(run_tool({"run", "x", "--", "sh", "-c", tool() + " show --json x > shown"}).code, 0);
+  const Json shown = Json::parse(read_file(file("shown")));
+  EXPECT_EQ(shown["label"], "configured");
+  EXPECT_LE(shown["lease_left_ms"], 5000);
+}
+
+TEST_F(ConfigTest, AFileOfTheJvmProjectIsTakenAndSaysWhatIsMissing) {
+  const std::string jvm =
+      "spring:\n  application:\n    name: app\nsimba:\n  jdbc:\n    enabled: true\n    ttl: 11s\n"
+      "    transition: 7s\n    initial-delay: 1s\n";
+  write("simba.yaml", jvm);
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: simba.jdbc is there, but not where the store is: "
+                                   "add 'store: mysql://USER@HOST/DATABASE'"));
+  const Words mysql{"--store", "mysql://db/app"};
+  EXPECT_EQ(value("ttl", mysql), "11s from simba.yaml:7");
+  EXPECT_EQ(value("transition", {"--store", "postgresql://db/app"}), "7s from simba.yaml:8");
+  EXPECT_EQ(value("initial-delay", mysql), "1s from simba.yaml:9");
+  EXPECT_EQ(value("ttl", {"--store", "sqlite:a.db"}), "10s from default") << "of another store";
+}
+
+TEST_F(ConfigTest, PropertiesWithDotsAreTheSame) {
+  write("simba.yaml", "simba.redis.ttl: 12s\nsimba.store: redis://cache\n");
+  EXPECT_EQ(value("ttl"), "12s from simba.yaml:1");
+}
+
+TEST_F(ConfigTest, AStoreThatIsSwitchedOffIsNotUsed) {
+  write("simba.yaml", "simba:\n  store: redis://cache\n  redis:\n    enabled: false\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:4: simba.redis.enabled is false"));
+}
+
+TEST_F(ConfigTest, WhatIsWrongNamesTheLineAndWhatIsAllowed) {
+  write("simba.yaml", "simba:\n  tll: 10s\n");
+  EXPECT_THAT(refusal(),
+              HasSubstr("simba.yaml:2: 'tll' is not known; did you mean 'ttl'? It can be "
+                        "store, store-file, id, ttl,"));
+  write("simba.yaml", "simba:\n  ttl: 10\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:2: ttl is '10' without a unit"));
+  write("simba.yaml", "simba:\n  ttl: [1, 2]\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:2: 'ttl' has to be one value"));
+  write("simba.yaml", "simba:\n  jdbc:\n    enabled: maybe\n");
+  EXPECT_THAT(refusal(),
+              HasSubstr("simba.yaml:3: 'jdbc.enabled' is 'maybe'; it can be true or false"));
+  write("simba.yaml", "simba:\n  ttl: 1s\n  ttl: 2s\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:3: 'ttl' stands here twice"));
+  write("simba.yaml", "ttl: 1s\n");
+  EXPECT_THAT(refusal(),
+              HasSubstr("simba.yaml:1: 'ttl' is not known here; everything stands under"));
+  write("simba.yaml", "simba: [\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:"));
+  EXPECT_THAT(value("ttl", {}, {"SIMBA_TTL=x"}), HasSubstr("simba.yaml:"));
+  write("simba.yaml", "");
+  EXPECT_THAT(value("ttl", {}, {"SIMBA_TTL=x"}), HasSubstr("SIMBA_TTL: ttl is 'x'"));
+}
+
+TEST_F(ConfigTest, PasswordsAreLeftOutAndMayStandInAFile) {
+  write("url", "postgresql://app:canary@db/app?sslpassword=canary2&x=1\n");
+  const Words in_file{"SIMBA_STORE_FILE=" + file("url").string()};
+  EXPECT_EQ(value("store", {}, in_file),
+            "postgresql://app:***@db/app?sslpassword=***&x=1 from SIMBA_STORE_FILE");
+  write("simba.yaml", "simba:\n  store-file: url\n");
+  EXPECT_THAT(value("store"), Not(HasSubstr("canary")));
+  EXPECT_THAT(value("store"), HasSubstr("postgresql://app:***@db"));
+  write("simba.yaml", "simba:\n  store-file: nowhere\n");
+  EXPECT_THAT(refusal(), HasSubstr("no URL can be read from 'nowhere', which simba.yaml:2 names"));
+}
+
+TEST_F(ConfigTest, AFileThatEverybodyCanWriteIsRefused) {
+  write("simba.yaml", "simba: {ttl: 1s}\n");
+  chmod(file("simba.yaml").c_str(), 0666);
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml can be written by everybody"));
+}
+
+}  // namespace
+}  // namespace simba::cli

@@ -1,0 +1,152 @@
+#include "cli/settings.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+#include "cli/duration.h"
+#include "cli/usage.h"
+
+namespace simba::cli {
+namespace {
+
+Settings::Text variable(const char* name) {
+  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+struct Key {
+  const char* name;
+  const char* flag;  // "" where there is none
+  const char* variable;
+  const char* standard;
+  Settings::Text Settings::Flags::*given;
+};
+
+constexpr std::array kKeys{
+    Key{"id", "--id", "SIMBA_ID", "COUNTER:PID@HOST", &Settings::Flags::id},
+    Key{"ttl", "--ttl", "SIMBA_TTL", "10s", &Settings::Flags::ttl},
+    Key{"transition", "--transition", "SIMBA_TRANSITION", "6s", &Settings::Flags::transition},
+    Key{"initial-delay", "", "SIMBA_INITIAL_DELAY", "0s", nullptr},
+    Key{"kill-after", "--kill-after", "SIMBA_KILL_AFTER",
+        "a quarter of ttl + transition, at most 2s", &Settings::Flags::kill_after}};
+
+const Key& key_of(const std::string& name) {
+  for (const Key& key : kKeys) {
+    if (name == key.name) return key;
+  }
+  std::abort();  // a name of ours
+}
+
+// A URL with a password is better kept in a file than in a list of variables.
+std::string first_line(const Configured& path) {
+  std::ifstream file(path.value);
+  std::string line;
+  if (!std::getline(file, line) || line.empty()) {
+    throw UsageError("no URL can be read from '" + path.value + "', which " + path.origin +
+                     " names: its first line is the URL of the store");
+  }
+  if (line.back() == '\r') line.pop_back();
+  return line;
+}
+
+Settings::Text config_name(const Settings::Flags& flags, const char*& by) {
+  by = flags.config ? "--config" : "SIMBA_CONFIG";
+  return flags.config ? flags.config : variable("SIMBA_CONFIG");
+}
+
+ConfigFile find_file(const Settings::Flags& flags) {
+  const char* by = nullptr;
+  const Settings::Text name = config_name(flags, by);
+  return ConfigFile::find(name, by);
+}
+
+// What to add to a file of the JVM project, which has the database elsewhere.
+std::string example_for(const std::string& section) {
+  if (section == "jdbc")
+    return "mysql://USER@HOST/DATABASE' or 'store: postgresql://USER@HOST/DATABASE";
+  if (section == "sqlite") return "sqlite:/path/to/file";
+  return section + "://HOST";
+}
+
+}  // namespace
+
+Settings::Settings(Flags flags)
+    : flags_(std::move(flags)), file_(find_file(flags_)), store_(find_store()) {
+  const std::string section = section_of(store_.value);
+  const auto enabled = file_.get(section, "enabled");
+  if (enabled && enabled->value == "false") {
+    throw UsageError(enabled->origin + ": simba." + section +
+                     ".enabled is false, and the store is " + without_password(store_.value) +
+                     " (" + store_.origin + "): switch it on, or choose another store");
+  }
+}
+
+Configured Settings::find_store() const {
+  if (flags_.store) return {*flags_.store, "--store"};
+  if (const Text url = variable("SIMBA_STORE")) return {*url, "SIMBA_STORE"};
+  if (const Text path = variable("SIMBA_STORE_FILE")) {
+    return {first_line({*path, "SIMBA_STORE_FILE"}), "SIMBA_STORE_FILE"};
+  }
+  if (const auto url = file_.get("store")) return *url;
+  if (const auto path = file_.get("store-file")) return {first_line(*path), path->origin};
+  if (const auto section = file_.first_section()) {
+    throw UsageError(section->origin + ": simba." + section->value +
+                     " is there, but not where the store is: add 'store: " +
+                     example_for(section->value) + "' under 'simba:', or set SIMBA_STORE");
+  }
+  return {"sqlite:", "default"};
+}
+
+std::optional<Configured> Settings::find(const std::string& name) const {
+  const Key& key = key_of(name);
+  if (key.given != nullptr && flags_.*key.given) return Configured{*(flags_.*key.given), key.flag};
+  if (const Text value = variable(key.variable)) return Configured{*value, key.variable};
+  const std::string scheme = store_.value.substr(0, store_.value.find(':'));
+  for (const std::string& section : {scheme, section_of(store_.value)}) {
+    if (auto value = file_.get(section, name)) return value;
+  }
+  return file_.get(name);
+}
+
+Configured Settings::id() const { return find("id").value_or(Configured{"", "default"}); }
+
+std::optional<milliseconds> Settings::duration(const std::string& name) const {
+  const auto found = find(name);
+  if (!found) return std::nullopt;
+  const bool is_flag = found->origin.starts_with("--");
+  return parse_duration(is_flag ? found->origin : found->origin + ": " + name, found->value);
+}
+
+std::vector<Settings::Line> Settings::lines() const {
+  std::vector<Line> all{{"store", without_password(store_.value), store_.origin}};
+  for (const Key& key : kKeys) {
+    const Configured found = find(key.name).value_or(Configured{key.standard, "default"});
+    if (found.origin != "default" && std::string_view(key.name) != "id") {
+      static_cast<void>(duration(key.name));  // says what is wrong with it
+    }
+    all.push_back({key.name, found.value, found.origin});
+  }
+  return all;
+}
+
+std::string without_password(std::string url) {
+  const std::size_t user = url.find("//");
+  if (user != url.npos) {
+    const std::size_t at = url.rfind('@');  // too much is left out rather than too little
+    const std::size_t colon = url.find(':', user + 2);
+    if (at != url.npos && at > user && colon < at) url.replace(colon + 1, at - colon - 1, "***");
+  }
+  for (const char* secret : {"password=", "sslpassword=", "auth="}) {
+    for (std::size_t at = url.find(secret); at != url.npos; at = url.find(secret, at + 1)) {
+      const std::size_t begin = at + std::string_view(secret).size();
+      url.replace(begin, std::min(url.find('&', begin), url.size()) - begin, "***");
+    }
+  }
+  return url;
+}
+
+}  // namespace simba::cli

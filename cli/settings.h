@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/config_file.h"
+#include "simba/time.h"
+
+namespace simba::cli {
+
+// What was chosen, by whichever has the last word: a flag, else a variable of the environment, else
+// the file, else the default.
+class Settings {
+ public:
+  using Text = std::optional<std::string>;
+  // What the flags said.
+  struct Flags {
+    Text config, store, id, ttl, transition, kill_after;
+  };
+
+  explicit Settings(Flags flags);
+
+  // Where mutexes live. Throws UsageError where a file of the JVM project leaves it open.
+  const Configured& store() const { return store_; }
+  Configured id() const;
+  std::optional<milliseconds> duration(const std::string& key) const;
+
+  // All of them with their origins, passwords left out.
+  struct Line {
+    std::string key, value, origin;
+  };
+  std::vector<Line> lines() const;
+  const std::string& file() const { return file_.name(); }
+
+ private:
+  Configured find_store() const;
+  std::optional<Configured> find(const std::string& key) const;
+
+  const Flags flags_;
+  const ConfigFile file_;
+  const Configured store_;
+};
+
+// Without the password, if it has one.
+std::string without_password(std::string url);
+
+}  // namespace simba::cli
