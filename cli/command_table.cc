@@ -211,6 +211,15 @@ void add_config(CLI::App& app, Typed& typed) {
 
 int act_config(const Typed& typed) { return config(settings_of(typed), typed.format()); }
 
+void add_nothing(CLI::App&, Typed&) {}
+
+int act_completion(const Typed& typed) {
+  if (typed.words.empty()) {
+    throw UsageError("for which shell? Type 'simba completion bash', zsh or fish");
+  }
+  return print(completion(typed.words[0])) ? exit_code::kOk : exit_code::kUnavailable;
+}
+
 int act_version(const Typed& typed) { return version(typed.format()); }
 
 constexpr Command kCommands[] = {
@@ -222,6 +231,7 @@ constexpr Command kCommands[] = {
     {"watch", help::kWatch, kManyWords, add_show, act_watch},
     {"release", help::kRelease, 1, add_release, act_release},
     {"config", help::kConfig, 0, add_config, act_config},
+    {"completion", help::kCompletion, 1, add_nothing, act_completion},
     {"version", help::kVersion, 0, add_version, act_version},
 };
 

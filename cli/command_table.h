@@ -41,4 +41,7 @@ inline constexpr std::size_t kManyWords = kProgram - 1;
 
 std::span<const Command> commands();
 
+// A script that completes what is typed; for bash, zsh or fish.
+std::string completion(const std::string& shell);
+
 }  // namespace simba::cli

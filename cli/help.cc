@@ -26,6 +26,8 @@ Commands:
   config    print the settings, and where each comes from
   version   print the version
 
+  completion prints a script that completes what is typed, for bash, zsh or fish.
+
 Where mutexes live:
   --store URL or SIMBA_STORE; by default sqlite:, a file of this user on this host.
   sqlite:/srv/app/locks.db is a file of your choice. A URL with a password belongs in
@@ -223,6 +225,15 @@ Options:
   --json        one object per line: key, value, origin
   --config FILE, and the flags of simba run that are settings: --store, --id, --ttl, --transition,
                 --kill-after
+)";
+
+const char kCompletion[] = R"(simba completion SHELL
+
+Prints a script that completes commands and options, for bash, zsh or fish.
+
+  source <(simba completion bash)                    in ~/.bashrc
+  simba completion zsh > ~/.zfunc/_simba             a directory in $fpath
+  simba completion fish > ~/.config/fish/completions/simba.fish
 )";
 
 const char kVersion[] = R"(simba version [--json]

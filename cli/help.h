@@ -11,6 +11,7 @@ extern const char kShow[];
 extern const char kWatch[];
 extern const char kRelease[];
 extern const char kConfig[];
+extern const char kCompletion[];
 extern const char kVersion[];
 
 }  // namespace simba::cli::help

@@ -13,6 +13,7 @@
 #include "cli/exit_codes.h"
 #include "cli/guardian.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 #include "simba/error.h"
@@ -110,6 +111,10 @@ int act(Words words) {
     const std::string_view text = help::kSimba;
     static_cast<void>(write(STDERR_FILENO, text.data(), text.size()));
     return exit_code::kUsage;
+  }
+  if (words[0] == "help" && words.size() > 1 && words[1] == "--man") {
+    const std::string name = words.size() > 2 ? words[2] : "";
+    return show_help(manual(name, name.empty() ? help::kSimba : find_command(name).help).c_str());
   }
   if (words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
     return show_help(words.size() == 1 ? help::kSimba : find_command(words[1]).help);

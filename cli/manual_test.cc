@@ -1,0 +1,62 @@
+// Manual pages and completion: made from the help and from the parser.
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ManualTest : public ToolTest {
+ protected:
+  // What bash offers after these words.
+  std::string offered(const std::string& words) const {
+    Process::Setting setting;
+    setting.directory = file(".");
+    Process bash(
+        {"/bin/bash", "-c",
+         "source <(" + tool() + " completion bash); compopt() { :; }; COMP_WORDS=(" + words +
+             "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _simba; echo \"${COMPREPLY[@]}\""},
+        setting);
+    EXPECT_EQ(bash.wait(), 0) << bash.err();
+    return bash.out();
+  }
+};
+
+TEST_F(ManualTest, EachCommandHasAPage) {
+  const std::string page = simba({"help", "--man", "run"}).out;
+  EXPECT_THAT(page, StartsWith(".TH SIMBA\\-RUN 1"));
+  EXPECT_THAT(page,
+              HasSubstr("simba\\-run \\- waits for the mutex, runs the program while owning it, "
+                        "releases it\n"));
+  EXPECT_THAT(page, HasSubstr(".SH OPTIONS\n"));
+  EXPECT_THAT(page, HasSubstr("\\-\\-kill\\-after DURATION"));
+  EXPECT_THAT(page, HasSubstr(".SH EXIT CODES\n"));
+  EXPECT_THAT(simba({"help", "--man"}).out, HasSubstr("simba \\- run programs under a mutex"));
+  EXPECT_EQ(simba({"help", "--man", "nothing"}).code, exit_code::kUsage);
+}
+
+TEST_F(ManualTest, BashCompletesCommandsOptionsAndPrograms) {
+  EXPECT_EQ(offered("simba ru"), "run\n");
+  EXPECT_EQ(offered("simba run --kill"), "--kill-after\n");
+  EXPECT_EQ(offered("simba release --n"), "--now\n");
+  EXPECT_THAT(offered("simba run x -- tru"), HasSubstr("true"));
+}
+
+TEST_F(ManualTest, OtherShellsAreServedToo) {
+  EXPECT_THAT(simba({"completion", "zsh"}).out, StartsWith("#compdef simba\n"));
+  EXPECT_THAT(
+      simba({"completion", "fish"}).out,
+      HasSubstr("complete -c simba -f -n '__fish_seen_subcommand_from run' -l kill-after\n"));
+  const Result result = simba({"completion", "tcsh"});
+  EXPECT_EQ(result.code, exit_code::kUsage);
+  EXPECT_THAT(result.err, HasSubstr("bash, zsh and fish"));
+}
+
+}  // namespace
+}  // namespace simba::cli
