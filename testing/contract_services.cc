@@ -133,13 +133,15 @@ SIMBA_CASE(ServiceContract, MultiContend) {
   for (Node& n : nodes) n.service->stop();
   EXPECT_EQ(owners, 0);
   std::size_t terms = 0, winners = 0;
+  std::string each;
   for (const Node& n : nodes) {
+    each += ' ' + std::to_string(n.witness->acquisitions());
     terms += n.witness->acquisitions();
     winners += n.witness->acquisitions() > 0 ? 1 : 0;
     EXPECT_EQ(n.witness->acquisitions(), n.witness->releases());
   }
-  EXPECT_GE(terms, 15u) << "too little contention to prove anything";
-  EXPECT_GE(winners, 3u) << "the mutex hardly changed hands";
+  EXPECT_GE(terms, 15u) << "too little contention to prove anything:" << each;
+  EXPECT_GE(winners, 3u) << "the mutex hardly changed hands:" << each;
   RecordProperty("terms", static_cast<int>(terms));
   expect_left_free(name());
 }

@@ -245,14 +245,16 @@ Observation FaultyStore::evict(std::string_view mutex, std::string_view wire_id,
 std::unique_ptr<Watch> FaultyStore::watch(std::string_view mutex, std::string_view wire_id,
                                           std::function<void()> wake) {
   if (!pushes_) return nullptr;
-  auto ticket = std::make_unique<HintTicket>(hints_, mutex, wake);
-  ticket->set_inner(store_->watch(mutex, wire_id, [hints = hints_, wake = std::move(wake)] {
+  auto inner = store_->watch(mutex, wire_id, [hints = hints_, wake] {
     {
       const std::lock_guard lock(hints->guard);
       if (hints->dropped) return;
     }
     wake();
-  }));
+  });
+  if (!inner) return nullptr;  // neither can it
+  auto ticket = std::make_unique<HintTicket>(hints_, mutex, std::move(wake));
+  ticket->set_inner(std::move(inner));
   return ticket;
 }
 
