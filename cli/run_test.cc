@@ -188,7 +188,7 @@ TEST_F(RunTest, EndsAProgramThatIsHeldTooLong) {
 
 TEST_F(RunTest, OwnsLongerThanOneLease) {
   const auto process =
-      start_script({"--ttl", "1s", "--transition", "2s", "x"}, "sleep 3.5; echo done");
+      start_script({"--ttl", "2s", "--transition", "5s", "x"}, "sleep 7.5; echo done");
   EXPECT_EQ(process->wait(), 0) << process->err();
   EXPECT_EQ(process->out(), "done\n");
 }
