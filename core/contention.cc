@@ -94,6 +94,17 @@ Effects Contention::work_done(const std::string& wire_id, LocalTime now) {
   return effects;
 }
 
+Effects Contention::renew(LocalTime now) {
+  Effects effects;
+  expire(effects, now);
+  if (phase_ == Phase::kHolding && !call_) {
+    due_kind_ = CallKind::kRenew;
+    due_ = now;
+  }
+  drive(effects, now);
+  return effects;
+}
+
 Effects Contention::wake(LocalTime now) {
   Effects effects;
   if (phase_ == Phase::kTrying && has_asked_) {
@@ -499,9 +510,11 @@ milliseconds Contention::free_pause() const {
 bool Contention::is_queued() const { return queues_ && goal_ != Goal::kObserve && has_answer_; }
 
 nanoseconds Contention::backoff() {
-  const unsigned doublings = std::min(failures_ == 0 ? 0U : failures_ - 1, 3U);
   const nanoseconds most = term_ ? scaled(timing_.max_backoff) : timing_.max_backoff;
-  const nanoseconds longest = most / 8 * (1 << doublings);
+  const nanoseconds least = term_ ? scaled(timing_.min_backoff) : timing_.min_backoff;
+  nanoseconds longest = 2 * least;
+  for (unsigned failure = 1; failure < failures_ && longest < most; ++failure) longest *= 2;
+  longest = std::min(longest, most);
   const auto half = static_cast<std::uint64_t>(std::max<nanoseconds::rep>(longest.count() / 2, 1));
   return nanoseconds{static_cast<nanoseconds::rep>(half + executor_.random() % half)};
 }

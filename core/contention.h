@@ -106,6 +106,8 @@ class Contention {
   Effects give_up(LocalTime now);
   // What the user did with the term of this wire id has returned.
   Effects work_done(const std::string& wire_id, LocalTime now);
+  // The owner wants its lease extended now. Ignored unless holding; a call under way does it.
+  Effects renew(LocalTime now);
   // Something may have changed: ask sooner. Never more than that.
   Effects wake(LocalTime now);
   Effects timer(LocalTime now);

@@ -203,6 +203,26 @@ Engine::Inline Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
   return fly_inline(who, std::move(*ask), floor, out.now, deadline);
 }
 
+Engine::Inline Engine::renew_inline(const std::shared_ptr<Enrolled>& who) {
+  Outbox out;
+  out.caller = who.get();
+  std::optional<Ask> ask;
+  Inline came_to{};
+  Token floor = 0;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    ask = apply(*who, who->machine.renew(out.now), out);
+    came_to = become(*who, out.now);
+    floor = who->group->highest;
+    launch(out);
+  }
+  flush(out);
+  if (!ask) return came_to;
+  const LocalTime deadline = ask->deadline;
+  return fly_inline(who, std::move(*ask), floor, out.now, deadline);
+}
+
 Engine::Inline Engine::fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor,
                                   LocalTime sent, LocalTime deadline) {
   const Timing& timing = who->machine.timing();

@@ -88,6 +88,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void finish(const std::shared_ptr<Enrolled>& who);
   // The same; the caller's own thread makes the call.
   Inline finish_inline(const std::shared_ptr<Enrolled>& who);
+  // Extends a term now; the caller's own thread makes the call.
+  Inline renew_inline(const std::shared_ptr<Enrolled>& who);
+
+  // Hears what the hook for events hears, all of one step at once, as long as the result lives.
+  // Quick, does not throw.
+  using Listener = std::function<void(std::span<const Event>)>;
+  std::shared_ptr<const Listener> listen(Listener listener);
 
   struct Snapshot {
     Contention::Phase phase;
@@ -161,8 +168,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void set_alarm(Outbox& out);
   void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
              const Error* error = nullptr);
+  bool is_heard() const { return on_event_ || !listeners_.empty(); }
   // Without the lock.
   void flush(Outbox& out);
+  void tell_events(Outbox& out);
   Inline fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor, LocalTime sent,
                     LocalTime deadline);
 
@@ -189,6 +198,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::size_t sweep_groups_at_ = 64;
   std::shared_ptr<const Rules> rules_;  // of the last who was enrolled
   std::condition_variable settled_;
+  std::vector<std::weak_ptr<const Listener>> listeners_;
 };
 
 }  // namespace simba::core

@@ -59,7 +59,7 @@ Engine::Inline Engine::completed(const Job& job, const Outcome& outcome, LocalTi
 void Engine::note_call(const Outcome& outcome, std::span<const Job> jobs, LocalTime sent,
                        Outbox& out) {
   if (log_) note_trouble(outcome, jobs, out);
-  if (!on_event_) return;
+  if (!is_heard()) return;
   Event called;
   called.kind = Event::Kind::kCalled;
   called.duration = out.now - sent;

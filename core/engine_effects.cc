@@ -214,7 +214,7 @@ void Engine::set_alarm(Outbox& out) {
 
 void Engine::event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason,
                    const Error* error) {
-  if (!on_event_) return;
+  if (!is_heard()) return;
   Event event;
   event.kind = kind;
   event.token = who.term ? who.term->token : 0;

@@ -166,13 +166,35 @@ void Engine::flush(Outbox& out) {
   for (const auto& who : out.poked) {
     if (who->poke) who->poke();
   }
+  if (!out.events.empty()) tell_events(out);
+  for (const LogLine& line : out.lines) log_(line.level, line.text);
+}
+
+void Engine::tell_events(Outbox& out) {
+  std::vector<Event> events;
   for (OwnedEvent& owned : out.events) {
     owned.event.mutex = owned.mutex;
     owned.event.wire_id = owned.wire_id;
     owned.event.error = owned.error ? &*owned.error : nullptr;
-    on_event_(owned.event);
+    events.push_back(owned.event);
+    if (on_event_) on_event_(owned.event);
   }
-  for (const LogLine& line : out.lines) log_(line.level, line.text);
+  std::vector<std::shared_ptr<const Listener>> alive;
+  {
+    const std::lock_guard lock(guard_);
+    for (const auto& weak : listeners_) {
+      if (auto listener = weak.lock()) alive.push_back(std::move(listener));
+    }
+  }
+  for (const auto& listener : alive) (*listener)(events);
+}
+
+std::shared_ptr<const Engine::Listener> Engine::listen(Listener listener) {
+  auto kept = std::make_shared<const Listener>(std::move(listener));
+  const std::lock_guard lock(guard_);
+  std::erase_if(listeners_, [](const auto& weak) { return weak.expired(); });
+  listeners_.push_back(kept);
+  return kept;
 }
 
 }  // namespace simba::core

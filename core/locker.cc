@@ -174,6 +174,12 @@ bool SimbaLocker::try_lock_for_ns(nanoseconds patience) {
 }
 void SimbaLocker::unlock() noexcept { state_->release(); }
 
+bool SimbaLocker::renew() {
+  core::Engine& engine = state_->session->engine();
+  if (state_->use != State::Use::kHeld) return false;
+  return engine.renew_inline(state_->who) == Inline::kHeld;
+}
+
 bool SimbaLocker::lock(std::error_code& error) {
   error.clear();
   try {

@@ -35,6 +35,7 @@ void check_ranges(const ContendOptions& o) {
   if (o.grace) check_range("grace", *o.grace, milliseconds{0});
   if (o.call_deadline) check_range("call deadline", *o.call_deadline, milliseconds{1});
   if (o.max_backoff) check_range("longest backoff", *o.max_backoff, milliseconds{1});
+  if (o.min_backoff) check_range("shortest backoff", *o.min_backoff, milliseconds{1});
   if (o.safety_poll) check_range("safety poll", *o.safety_poll, milliseconds{0});
   if (!(o.renew_at > 0.0 && o.renew_at <= 1.0)) {
     refuse("renew_at is " + std::to_string(o.renew_at) + "; it must be above 0 and at most 1");
@@ -62,6 +63,12 @@ void check_renewal(const Timing& t) {
          ": renew earlier, make the call deadline shorter or the transition longer");
 }
 
+void check_backoff(const Timing& t) {
+  if (t.min_backoff <= t.max_backoff) return;
+  refuse("the shortest backoff is " + text(t.min_backoff) + ", the longest " + text(t.max_backoff) +
+         ": make the shortest shorter, or the longest longer");
+}
+
 }  // namespace
 
 Timing Timing::of(const ContendOptions& o) {
@@ -80,6 +87,8 @@ Timing Timing::of(const ContendOptions& o) {
   t.renew = duration_cast<nanoseconds>(t.ttl_end * o.renew_at);
   t.call_deadline = o.call_deadline ? nanoseconds{*o.call_deadline} : t.ttl_end / 8;
   t.max_backoff = o.max_backoff ? nanoseconds{*o.max_backoff} : t.ttl_end / 16;
+  t.min_backoff = o.min_backoff ? nanoseconds{*o.min_backoff} : t.max_backoff / 16;
+  check_backoff(t);
   check_renewal(t);
   return t;
 }

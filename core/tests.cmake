@@ -1,7 +1,7 @@
 foreach(name options contend_period contender_id values utf8 deadlines strand retired batcher)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core LABELS unit WHOLE)
 endforeach()
-foreach(name async store_checks complaints contention engine event try_lock)
+foreach(name async store_checks complaints contention engine event lock_manager_beat try_lock)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
 endforeach()
 # It comes in between of the locks that are taken.

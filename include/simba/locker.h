@@ -52,9 +52,12 @@ class SIMBA_EXPORT SimbaLocker {
     return try_lock_for(when - Clock::now());
   }
   void unlock() noexcept;
+  // Extends the lease now, in one round trip, and not only when a renewal is due. True while
+  // is_in_ttl(): a call that fails ends nothing, the engine goes on renewing.
+  bool renew();
 
-  // The same with an error code instead of an exception; false: not locked. A try that the store did
-  // not answer has its code too, where try_lock() only says no.
+  // The same with an error code instead of an exception; false: not locked. A try that the store
+  // did not answer has its code too, where try_lock() only says no.
   bool lock(std::error_code& error);
   bool try_lock(std::error_code& error);
 

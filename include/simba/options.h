@@ -32,6 +32,8 @@ struct SIMBA_EXPORT ContendOptions {
   std::optional<milliseconds> call_deadline;
   // Longest pause after a failed call. Default: a sixteenth of the same.
   std::optional<milliseconds> max_backoff;
+  // Shortest pause after a failed call; it doubles from there. Default: a sixteenth of the longest.
+  std::optional<milliseconds> min_backoff;
   // A waiter asks at least this often. Default: 5 s with a store that pushes, else 1 s. 0: only
   // when the lease it knows of ends.
   std::optional<milliseconds> safety_poll;
@@ -56,6 +58,7 @@ struct SIMBA_EXPORT Timing {
   nanoseconds patience;  // with the work at a clean end, where the lease is still renewed
   nanoseconds call_deadline;
   nanoseconds max_backoff;
+  nanoseconds min_backoff;
 
   nanoseconds lease() const { return ttl + transition; }
 

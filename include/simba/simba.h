@@ -9,6 +9,7 @@
 #include "simba/contender_id.h"
 #include "simba/error.h"
 #include "simba/event.h"
+#include "simba/lock_manager.h"
 #include "simba/locker.h"
 #include "simba/log.h"
 #include "simba/mutex_owner.h"

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine.h"
+#include "simba/lock_manager.h"
+#include "simba/locker.h"
+
+// What stands behind a LockManager: the locks of one client, by lock id and thread.
+namespace simba::core {
+
+class Locks;
+
+// A number for the calling thread that no other thread of this process ever has.
+// Throws Error (kMisuse) once the thread is ending.
+std::uint64_t this_thread_number();
+
+// One thread's part in one lock: the pair (lock id, thread).
+//
+// Threads: its own thread locks and unlocks; anybody may give back what that thread left.
+class Hold : public std::enable_shared_from_this<Hold> {
+ public:
+  using Acquire = std::function<bool(SimbaLocker&)>;
+
+  Hold(const Client& client, const std::string& id, const ContendOptions& options)
+      : session_(client.session()), locker_(client, id, options) {}
+
+  bool is_held() const { return held_; }
+  bool has_ended() const { return ended_; }  // its thread
+  const SimbaLocker& locker() const { return locker_; }
+
+  bool acquire(const Acquire& acquire);
+  void unlock() noexcept;
+  // On a thread of the engine; `done` is called there. No I/O here.
+  void unlock_later(std::function<void()> done = {}) noexcept;
+  // Its thread has: true when that gave something back.
+  bool end() noexcept;
+
+ private:
+  const std::shared_ptr<Session> session_;
+  SimbaLocker locker_;
+  std::atomic<bool> held_{false}, ended_{false};
+};
+
+// When this thread ends, what it holds is given back; `locks` counts it.
+void give_back_at_thread_end(const std::shared_ptr<Hold>& hold,
+                             const std::shared_ptr<Locks>& locks);
+
+// All locks of one client.
+//
+// Threads: any.
+class Locks : public std::enable_shared_from_this<Locks> {
+ public:
+  Locks(Client client, const TemporalAlignmentStrategy& strategy);
+
+  // The one of this client, if it has one.
+  static std::shared_ptr<Locks> of(const Client& client,
+                                   const std::optional<TemporalAlignmentStrategy>& strategy);
+  // Of all clients; none where somebody is at the table just now.
+  static std::vector<std::shared_ptr<Locks>> all_if_free();
+
+  const Client& client() const { return client_; }
+  const TemporalAlignmentStrategy& strategy() const { return strategy_; }
+  bool is_forked() const;
+
+  // Throws Error (kMisuse) where this thread uses the id through another lock than `user`.
+  void claim(const std::string& id, std::uint64_t thread, const std::shared_ptr<void>& user);
+  void unclaim(const std::string& id, std::uint64_t thread, const void* user);
+  void add(const std::string& id, const std::shared_ptr<Hold>& hold);
+  std::vector<std::shared_ptr<Hold>> held();
+  void count_ended_thread();
+
+  Beat beat();
+  void set_hook(LockManager::BeatHook hook);
+  void set_prefix(std::optional<std::string> prefix);
+  std::optional<milliseconds> time_delta() const;
+
+ private:
+  void listen();
+  void hear(std::span<const Event> events);
+  bool holds(std::string_view id) const;  // needs guard_
+  void sweep();                           // needs guard_
+  void measure(Beat& beat);
+  void clear(Beat& beat, const std::string& prefix);
+  void tell(const Beat& beat);
+  Executor& executor() const;
+
+  Client client_;
+  const TemporalAlignmentStrategy strategy_;
+  std::shared_ptr<const Engine::Listener> listener_;
+
+  mutable std::mutex guard_;
+  // Guarded by guard_:
+  std::map<std::pair<std::string, std::uint64_t>, std::weak_ptr<void>> users_;
+  std::multimap<std::string, std::weak_ptr<Hold>, std::less<>> holds_;
+  std::size_t sweep_at_ = 64;
+  std::string some_id_ = "simba";  // to ask the store's clock with
+  Beat next_;                      // what is counted for it
+  LocalTime next_beat_ = LocalTime::min();
+  bool beat_is_due_ = false;
+  std::optional<std::string> prefix_ = std::string();
+  std::optional<milliseconds> time_delta_;
+  std::shared_ptr<const LockManager::BeatHook> hook_;
+
+  std::mutex beating_;  // one at a time
+};
+
+}  // namespace simba::core

@@ -1,0 +1,143 @@
+// The heartbeat: the engine's renewals, counted, and what is done at their pace.
+#include <algorithm>
+#include <utility>
+
+#include "core/lock_manager.h"
+#include "core/session.h"
+
+namespace simba::core {
+namespace {
+
+constexpr std::size_t kLookAt = 1'000;     // records in one beat
+constexpr std::size_t kClearAtMost = 100;  // of these
+
+thread_local bool is_in_beat = false;
+
+}  // namespace
+
+void Locks::listen() {
+  listener_ =
+      client_.session()->engine().listen([weak = weak_from_this()](std::span<const Event> events) {
+        if (const auto locks = weak.lock()) locks->hear(events);
+      });
+}
+
+// On the thread that made the call: only counts. One batch of renewals may be a beat.
+void Locks::hear(std::span<const Event> events) {
+  bool is_due = false;
+  {
+    const std::lock_guard lock(guard_);
+    for (const Event& event : events) {
+      const bool renewed = event.kind == Event::Kind::kRenewed;
+      if (!renewed && event.kind != Event::Kind::kRenewalFailed) continue;
+      if (!holds(event.mutex)) continue;
+      ++(renewed ? next_.renewed : next_.failed);
+      is_due = true;
+    }
+    is_due = is_due && !beat_is_due_ && executor().now() >= next_beat_;
+    beat_is_due_ |= is_due;
+  }
+  if (!is_due) return;
+  executor().callback([weak = weak_from_this()] {
+    if (const auto locks = weak.lock()) locks->beat();
+  });
+}
+
+Beat Locks::beat() {
+  if (is_in_beat) {
+    Beat none;
+    none.trouble.emplace(Errc::kMisuse, "beat() was called from on_beat: that beat is not over");
+    return none;
+  }
+  const std::lock_guard one(beating_);
+  is_in_beat = true;
+  Beat beat;
+  std::optional<std::string> prefix;
+  {
+    const std::lock_guard lock(guard_);
+    beat = std::exchange(next_, {});
+    prefix = prefix_;
+  }
+  try {
+    measure(beat);
+    if (prefix) clear(beat, *prefix);
+  } catch (const Error& error) {
+    beat.trouble = error;
+  } catch (const std::exception& error) {
+    beat.trouble.emplace(Errc::kCorrupt, error.what());
+  }
+  {
+    const std::lock_guard lock(guard_);
+    if (beat.time_delta) time_delta_ = beat.time_delta;
+    // A little less than the interval: the renewal that sets off the next beat may come early.
+    if (!is_forked()) next_beat_ = executor().now() + strategy_.beat_interval * 9 / 10;
+    beat_is_due_ = false;
+  }
+  tell(beat);
+  is_in_beat = false;
+  return beat;
+}
+
+void Locks::measure(Beat& beat) {
+  using std::chrono::system_clock;
+  std::string id;
+  {
+    const std::lock_guard lock(guard_);
+    id = some_id_;
+  }
+  const auto before = system_clock::now();
+  const StoreTime theirs = client_.observe(id).now;
+  const auto ours = before + (system_clock::now() - before) / 2;
+  beat.time_delta =
+      theirs.time_since_epoch() - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
+}
+
+// What is free but still names an owner. Its lease is over, so nobody is hurt; the name goes only
+// if it is still that term's, and the token stays.
+void Locks::clear(Beat& beat, const std::string& prefix) {
+  for (const Listed& each : client_.list(prefix, kLookAt)) {
+    const MutexOwner& owner = each.observation.owner;
+    if (!each.observation.is_free() || owner.id.empty()) continue;
+    if (beat.cleared == kClearAtMost) return;
+    client_.evict(each.mutex, owner.id, owner.token, Eviction::kFreeNow);
+    ++beat.cleared;
+  }
+}
+
+void Locks::tell(const Beat& beat) {
+  const auto& session = client_.session();
+  if (beat.trouble) {
+    session->log(LogLevel::kWarning,
+                 std::string("the heartbeat goes on after trouble: ") + beat.trouble->what());
+  }
+  std::shared_ptr<const LockManager::BeatHook> hook;
+  {
+    const std::lock_guard lock(guard_);
+    hook = hook_;
+  }
+  if (!hook || !*hook) return;
+  try {
+    (*hook)(beat);
+  } catch (const std::exception& error) {
+    session->log(LogLevel::kError, std::string("on_beat threw: ") + error.what());
+  } catch (...) {
+    session->log(LogLevel::kError, "on_beat threw something that is no std::exception");
+  }
+}
+
+void Locks::set_hook(LockManager::BeatHook hook) {
+  const std::lock_guard lock(guard_);
+  hook_ = std::make_shared<const LockManager::BeatHook>(std::move(hook));
+}
+
+void Locks::set_prefix(std::optional<std::string> prefix) {
+  const std::lock_guard lock(guard_);
+  prefix_ = std::move(prefix);
+}
+
+std::optional<milliseconds> Locks::time_delta() const {
+  const std::lock_guard lock(guard_);
+  return time_delta_;
+}
+
+}  // namespace simba::core

@@ -1,0 +1,91 @@
+#include <atomic>
+#include <vector>
+
+#include "core/lock_manager.h"
+#include "core/session.h"
+
+namespace simba::core {
+namespace {
+
+thread_local bool is_ending = false;
+
+// What is left to do when a thread ends.
+struct Presence {
+  Presence() {
+    static std::atomic<std::uint64_t> last{0};
+    number = ++last;
+  }
+  Presence(const Presence&) = delete;
+  Presence& operator=(const Presence&) = delete;
+  ~Presence() {
+    is_ending = true;
+    for (const auto& [weak, weak_locks] : left) {
+      const auto hold = weak.lock();
+      if (!hold || !hold->end()) continue;
+      if (const auto locks = weak_locks.lock()) locks->count_ended_thread();
+    }
+  }
+  void add(const std::shared_ptr<Hold>& hold, const std::shared_ptr<Locks>& locks) {
+    if (left.size() >= sweep_at) {
+      std::erase_if(left, [](const auto& each) { return each.first.expired(); });
+      sweep_at = std::max<std::size_t>(2 * left.size(), 64);
+    }
+    left.emplace_back(hold, locks);
+  }
+
+  std::uint64_t number;
+  std::vector<std::pair<std::weak_ptr<Hold>, std::weak_ptr<Locks>>> left;
+  std::size_t sweep_at = 64;
+};
+
+Presence& presence() {
+  if (is_ending) {
+    throw Error(Errc::kMisuse,
+                "this thread is ending and cannot lock any more: its locks were "
+                "given back; use a lock before the thread's own variables go");
+  }
+  thread_local Presence here;
+  return here;
+}
+
+}  // namespace
+
+std::uint64_t this_thread_number() { return presence().number; }
+
+void give_back_at_thread_end(const std::shared_ptr<Hold>& hold,
+                             const std::shared_ptr<Locks>& locks) {
+  presence().add(hold, locks);
+}
+
+// A lock that is locked again gets a new lease; one that was lost meanwhile is a new term.
+bool Hold::acquire(const Acquire& acquire) {
+  if (held_ && locker_.renew()) return true;
+  unlock();
+  held_ = acquire(locker_);
+  return held_;
+}
+
+void Hold::unlock() noexcept {
+  locker_.unlock();
+  held_ = false;
+}
+
+void Hold::unlock_later(std::function<void()> done) noexcept try {
+  if (session_->is_forked()) return;
+  session_->engine().executor().callback([self = shared_from_this(), done = std::move(done)] {
+    self->unlock();
+    if (done) done();
+  });
+} catch (const std::exception& error) {
+  session_->log(LogLevel::kError, "'" + locker_.mutex() +
+                                      "' is not given back before its lease ends: " + error.what());
+}
+
+bool Hold::end() noexcept {
+  ended_ = true;
+  if (!held_ || session_->is_forked()) return false;
+  unlock_later();
+  return true;
+}
+
+}  // namespace simba::core
