@@ -1,14 +1,13 @@
 #include "stores/postgres/listener.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <unistd.h>
 
-#include <map>
 #include <string>
 #include <utility>
 
 #include "stores/kit/forked.h"
+#include "stores/kit/per_process.h"
 #include "stores/postgres/connection.h"
 
 namespace simba::postgres {
@@ -42,28 +41,12 @@ class Notifications : public kit::Source {
 };
 
 std::string identity_of(const Endpoint& endpoint) {
-  std::string all = std::to_string(getpid()) + '\n' + endpoint.table();
+  std::string all = endpoint.table();
   for (const Endpoint::Keywords& keywords : endpoint.candidates()) {
     for (const auto& [name, value] : keywords)
       all.append(1, '\n').append(name).append(1, '=').append(value);
   }
   return all + '\n' + std::to_string(static_cast<int>(endpoint.options().pooler));
-}
-
-// Never destroyed: a store in a static variable may go after this file's statics.
-struct Table {
-  Table() {
-    // Nobody else holds the lock in a forked child.
-    pthread_atfork([] { table().guard.lock(); }, [] { table().guard.unlock(); },
-                   [] { table().guard.unlock(); });
-  }
-  static Table& table();
-  std::mutex guard;
-  std::map<std::string, std::weak_ptr<Listener>> open;  // guarded by guard
-};
-Table& Table::table() {
-  static auto* const it = new Table;
-  return *it;
 }
 
 }  // namespace
@@ -85,13 +68,8 @@ class Listener::Heard : public Watch {
 
 std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint) {
   if (endpoint->options().connector) return std::make_shared<Listener>(endpoint);
-  const std::lock_guard lock(Table::table().guard);
-  auto& open = Table::table().open;
-  std::erase_if(open, [](const auto& each) { return each.second.expired(); });
-  std::weak_ptr<Listener>& slot = open[identity_of(*endpoint)];
-  std::shared_ptr<Listener> listener = slot.lock();
-  if (!listener) slot = listener = std::make_shared<Listener>(endpoint);
-  return listener;
+  return kit::PerProcess<Listener>::get(identity_of(*endpoint),
+                                        [&] { return std::make_shared<Listener>(endpoint); });
 }
 
 std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {

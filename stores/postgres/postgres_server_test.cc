@@ -1,11 +1,11 @@
 #include <libpq-fe.h>
 
 #include <cstdlib>
-#include <fstream>
 #include <thread>
 
 #include "simba/locker.h"
 #include "stores/postgres/postgres_fixture.h"
+#include "testing/servers/certificates.h"
 
 // Servers of their own, which are killed, stopped, promoted, put behind a pooler or behind TLS.
 namespace simba::postgres {
@@ -50,32 +50,6 @@ class PostgresServerTest : public ::testing::Test {
 
   std::unique_ptr<PostgresServer> server;
   Lines log;
-};
-
-// Two contenders of two "processes"; looks all the time whether both believe to be in their TTL.
-class Rivals {
- public:
-  Rivals(std::shared_ptr<Store> first, std::shared_ptr<Store> second)
-      : clients_{Client(std::move(first)), Client(std::move(second))},
-        contenders_{Contender(clients_[0], "report", short_lease()),
-                    Contender(clients_[1], "report", short_lease())},
-        witness_([this](const std::stop_token& stop) {
-          while (!stop.stop_requested()) {
-            if (contenders_[0].is_in_ttl() && contenders_[1].is_in_ttl()) ++both_;
-            std::this_thread::sleep_for(200us);
-          }
-        }) {}
-
-  bool somebody_owns() const { return contenders_[0].is_owner() || contenders_[1].is_owner(); }
-  Token token() const { return std::max(contenders_[0].token(), contenders_[1].token()); }
-  int both() const { return both_; }
-  int acquired() const { return contenders_[0].acquired() + contenders_[1].acquired(); }
-
- private:
-  std::array<Client, 2> clients_;
-  std::array<Contender, 2> contenders_;
-  std::atomic<int> both_{0};
-  std::jthread witness_;
 };
 
 TEST_F(PostgresServerTest, KilledAndStartedAgainDuringContentionItIsGoneOnWith) {
@@ -244,43 +218,24 @@ class PostgresTlsTest : public PostgresServerTest {
   void SetUp() override {
     PostgresServerTest::SetUp();
     if (IsSkipped()) return;
-    if (servers::find_program({"openssl"}).empty()) GTEST_SKIP() << "there is no openssl";
-    make_authority("ca");
-    make_authority("other-ca");
-    make_certificate("server", "ca", "IP:127.0.0.1");
-    make_certificate("elsewhere", "ca", "DNS:db.example.com");
+    try {
+      files = std::make_unique<servers::Certificates>();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    files->make_authority("ca");
+    files->make_authority("other-ca");
+    files->make("server", "ca", "IP:127.0.0.1");
+    files->make("elsewhere", "ca", "DNS:db.example.com");
   }
 
-  void openssl(const std::vector<std::string>& words) const {
-    servers::Command command;
-    command.words = {"openssl"};
-    command.words.insert(command.words.end(), words.begin(), words.end());
-    command.directory = files.path();
-    command.log = files.path() / "log";
-    servers::Process process(command);
-    ASSERT_TRUE(process.wait(20s));
-  }
-  void make_authority(const std::string& name) const {
-    openssl({"req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-             "-keyout", name + ".key", "-out", name + ".crt", "-days", "2", "-subj",
-             "/CN=" + name});
-  }
-  void make_certificate(const std::string& name, const std::string& authority,
-                        const std::string& host) const {
-    std::ofstream(files.path() / (name + ".ext")) << "subjectAltName=" << host << '\n';
-    openssl({"req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
-             name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name});
-    openssl({"x509", "-req", "-in", name + ".csr", "-CA", authority + ".crt", "-CAkey",
-             authority + ".key", "-CAcreateserial", "-out", name + ".crt", "-days", "2", "-extfile",
-             name + ".ext"});
-  }
   void start_with(const std::string& certificate) {
     PostgresSettings settings;
     settings.config = {{"ssl", "on"}};
     settings.access = {"hostssl all all 127.0.0.1/32 trust"};
     server = std::make_unique<PostgresServer>(settings);
-    server->add_file(files.path() / (certificate + ".crt"), "server.crt");
-    server->add_file(files.path() / (certificate + ".key"), "server.key");
+    server->add_file(files->certificate(certificate), "server.crt");
+    server->add_file(files->key(certificate), "server.key");
     server->start();
   }
   // No word about TLS, but for what is given here.
@@ -289,13 +244,13 @@ class PostgresTlsTest : public PostgresServerTest {
            (query.empty() ? "" : "?" + query);
   }
   std::string root(const std::string& name) const {
-    return "sslrootcert=" + (files.path() / (name + ".crt")).string();
+    return "sslrootcert=" + files->certificate(name).string();
   }
   std::string error_with(const std::string& query) const {
     return error_of([&] { take(*open_postgres(postgres_options(url(query))), "report", "a~1"); });
   }
 
-  servers::Directory files;
+  std::unique_ptr<servers::Certificates> files;
 };
 
 TEST_F(PostgresTlsTest, IsVerifiedInFullUnlessTheUrlSaysOtherwise) {

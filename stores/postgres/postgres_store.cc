@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "stores/kit/batches.h"
 #include "stores/kit/claims.h"
 #include "stores/kit/forked.h"
 #include "stores/postgres/schema.h"
@@ -14,43 +14,6 @@ namespace {
 
 constexpr std::size_t kMaxMutex = 66, kMaxOwner = 128;  // the columns
 constexpr std::size_t kReserved = 1;                    // connections that acquisitions cannot take
-
-// Sends on what `check` lets pass, and puts the answers where they belong: the others are answered
-// with what `check` threw.
-template <class Item, class Check, class Send>
-Answers send_good(std::span<const Item> items, Check check, Send send) {
-  std::vector<Item> good;
-  std::vector<std::size_t> places;
-  Answers answers(items.size(), Blocked{});
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    try {
-      check(items[i]);
-      good.push_back(items[i]);
-      places.push_back(i);
-    } catch (const Error& error) {
-      answers[i] = error;
-    }
-  }
-  if (good.empty()) return answers;
-  Answers sent = send(std::span<const Item>(good));
-  for (std::size_t i = 0; i < places.size(); ++i) answers[places[i]] = std::move(sent[i]);
-  return answers;
-}
-
-// The same, without copies where all are good.
-template <class Item, class Check, class Send>
-Answers send_checked(std::span<const Item> items, Check check, Send send) {
-  if (items.empty()) return {};
-  const bool all_good = std::all_of(items.begin(), items.end(), [&](const Item& item) {
-    try {
-      check(item);
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  });
-  return all_good ? send(items) : send_good(items, check, send);
-}
 
 kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint,
                                 const std::shared_ptr<const MutexTable>& table) {
@@ -97,42 +60,21 @@ auto PostgresStore::call(Lane lane, LocalTime deadline, kit::Pool::Reserve reser
 }
 
 Answers PostgresStore::contend(std::span<const Claim> claims, LocalTime deadline) {
-  return send_checked(
+  return kit::send_checked(
       claims, [&](const Claim& claim) { kit::check_claim(traits_, claim); },
-      [&](std::span<const Claim> good) { return contend_alike(good, deadline); });
-}
-
-// Takes and renewals are different statements; the engine never mixes them.
-Answers PostgresStore::contend_alike(std::span<const Claim> claims, LocalTime deadline) {
-  const bool renews = claims.front().renews();
-  const bool alike = std::all_of(claims.begin(), claims.end(),
-                                 [&](const Claim& each) { return each.renews() == renews; });
-  if (alike) {
-    return call(
-        renews ? Lane::kKeep : Lane::kAsk, deadline, kit::Pool::Reserve::kNow,
-        [&](Connection& connection) { return table_->contend(connection, claims, deadline); });
-  }
-  std::vector<Claim> sorted(claims.begin(), claims.end());
-  std::vector<std::size_t> places(claims.size());
-  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-  const auto middle = std::stable_partition(places.begin(), places.end(),
-                                            [&](std::size_t i) { return claims[i].renews(); });
-  for (std::size_t i = 0; i < places.size(); ++i) sorted[i] = claims[places[i]];
-  const auto renewals = static_cast<std::size_t>(middle - places.begin());
-  const std::span<const Claim> all(sorted);
-  Answers answers(claims.size(), Blocked{});
-  std::size_t next = 0;
-  for (const auto& part : {all.first(renewals), all.subspan(renewals)}) {
-    for (Answer& answer : contend_alike(part, deadline)) {
-      answers[places[next++]] = std::move(answer);
-    }
-  }
-  return answers;
+      [&](std::span<const Claim> good) {
+        return kit::send_alike(good, [&](std::span<const Claim> alike) {
+          const Lane lane = alike.front().renews() ? Lane::kKeep : Lane::kAsk;
+          return call(lane, deadline, kit::Pool::Reserve::kNow, [&](Connection& connection) {
+            return table_->contend(connection, alike, deadline);
+          });
+        });
+      });
 }
 
 Answers PostgresStore::release(std::span<const Claim> claims, LocalTime deadline) {
   Names freed;
-  Answers answers = send_checked(
+  Answers answers = kit::send_checked(
       claims,
       [&](const Claim& claim) {
         kit::check_term(traits_, claim.mutex, claim.wire_id, claim.token);
@@ -147,7 +89,7 @@ Answers PostgresStore::release(std::span<const Claim> claims, LocalTime deadline
 }
 
 Answers PostgresStore::observe(std::span<const std::string_view> mutexes, LocalTime deadline) {
-  return send_checked(
+  return kit::send_checked(
       mutexes, [&](std::string_view mutex) { kit::check_name(traits_, mutex); },
       [&](std::span<const std::string_view> good) {
         return call(Lane::kAsk, deadline, kit::Pool::Reserve::kLater, [&](Connection& connection) {

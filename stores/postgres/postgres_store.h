@@ -43,7 +43,6 @@ class PostgresStore : public Store {
 
   template <class Work>
   auto call(Lane lane, LocalTime deadline, kit::Pool::Reserve reserve, Work work);
-  Answers contend_alike(std::span<const Claim> claims, LocalTime deadline);
   void check_fork() const;
   void announce(const Names& freed);
 

@@ -6,9 +6,9 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::contract simba::postgres simba::servers PostgreSQL::PostgreSQL LABELS sleeping TIMEOUT 120)
   # On a server that all cases share, or that of SIMBA_TEST_POSTGRES_URL.
   simba_add_test(NAME postgres_store_test
-    SOURCES postgres_store_test.cc postgres_trouble_test.cc postgres_fixture.cc
+    SOURCES postgres_store_test.cc postgres_trouble_test.cc postgres_fixture.cc ../kit/fixture.cc
     DEPS simba::postgres simba::kit simba::servers PostgreSQL::PostgreSQL LABELS sleeping)
   # With servers that are killed, promoted, and put behind a pooler or TLS.
-  simba_add_test(NAME postgres_server_test SOURCES postgres_server_test.cc postgres_fixture.cc
+  simba_add_test(NAME postgres_server_test SOURCES postgres_server_test.cc postgres_fixture.cc ../kit/fixture.cc
     DEPS simba::postgres simba::kit simba::servers PostgreSQL::PostgreSQL LABELS sleeping)
 endif()

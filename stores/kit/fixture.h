@@ -1,0 +1,109 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "simba/client.h"
+#include "simba/contend_service.h"
+#include "simba/log.h"
+#include "simba/store.h"
+#include "stores/kit/worker.h"
+
+// What the tests of stores with a server share: claims in a word, a log to look into, contenders.
+namespace simba::kit::fixture {
+
+using namespace std::chrono_literals;
+
+inline LocalTime soon() { return BootClock::now() + 10s; }
+bool eventually(const std::function<bool()>& done, milliseconds patience = 15s);
+// The error a call throws, as "code: text"; "none".
+std::string error_of(const std::function<void()>& call);
+
+// The lines of a log.
+//
+// Threads: any.
+class Lines {
+ public:
+  LogSink sink();
+  std::vector<std::string> all() const;
+  std::size_t count(const std::string& part) const;
+
+ private:
+  struct Kept {
+    std::mutex guard;
+    std::vector<std::string> lines;  // guarded by guard
+  };
+  const std::shared_ptr<Kept> kept_ = std::make_shared<Kept>();
+};
+
+// The answer to one claim.
+Answer contend(Store& store, const Claim& claim, LocalTime deadline = soon());
+Observation observed(const Answer& answer);
+Observation take(Store& store, std::string_view mutex, std::string_view wire_id, Token floor = 0);
+Observation renew(Store& store, std::string_view mutex, std::string_view wire_id, Token token,
+                  milliseconds ttl = 10s, milliseconds transition = 6s);
+void release(Store& store, std::string_view mutex, std::string_view wire_id, Token token = 0);
+Observation observe(Store& store, std::string_view mutex);
+
+// A contender on a mutex with a short lease, and how often it got and lost it.
+class Contender {
+ public:
+  Contender(const Client& client, const std::string& mutex, const ContendOptions& options);
+  ~Contender();
+  bool is_owner() const { return service_->is_owner(); }
+  bool is_in_ttl() const { return service_->is_in_ttl(); }
+  Token token() const { return service_->term().token(); }
+  int acquired() const { return counts_->acquired; }
+  int released() const { return counts_->released; }
+  void stop() { service_->stop(); }
+
+ private:
+  struct Counts {
+    std::atomic<int> acquired{0}, released{0};
+  };
+  const std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+  std::unique_ptr<MutexContendService> service_;
+};
+
+ContendOptions lease(milliseconds ttl, milliseconds transition);
+ContendOptions short_lease();  // 2 s and 1 s
+
+// Two contenders of two "processes"; looks all the time whether both believe to be in their TTL.
+class Rivals {
+ public:
+  Rivals(std::shared_ptr<Store> first, std::shared_ptr<Store> second)
+      : clients_{Client(std::move(first)), Client(std::move(second))},
+        contenders_{Contender(clients_[0], "report", short_lease()),
+                    Contender(clients_[1], "report", short_lease())},
+        witness_([this](const std::stop_token& stop) {
+          const StopSignal moment;
+          while (!stop.stop_requested()) {
+            if (contenders_[0].is_in_ttl() && contenders_[1].is_in_ttl()) ++both_;
+            moment.pause(200us);
+          }
+        }) {}
+
+  bool somebody_owns() const { return contenders_[0].is_owner() || contenders_[1].is_owner(); }
+  Token token() const { return std::max(contenders_[0].token(), contenders_[1].token()); }
+  int both() const { return both_; }
+  int acquired() const { return contenders_[0].acquired() + contenders_[1].acquired(); }
+
+ private:
+  std::array<Client, 2> clients_;
+  std::array<Contender, 2> contenders_;
+  std::atomic<int> both_{0};
+  std::jthread witness_;
+};
+
+}  // namespace simba::kit::fixture
