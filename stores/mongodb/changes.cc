@@ -1,0 +1,154 @@
+#include "stores/mongodb/changes.h"
+
+#include <unistd.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "stores/kit/forked.h"
+#include "stores/kit/per_process.h"
+#include "stores/mongodb/connection.h"
+
+namespace simba::mongodb {
+namespace {
+
+// Milliseconds the server keeps a question open: as long may the end of a store wait for it. To cut
+// the connection instead would make the driver look for another server, which takes longer.
+constexpr std::int64_t kAwait = 500;
+constexpr std::chrono::seconds kPatience{15};  // with its answer
+
+// Only what may have made a mutex free: our release empties the owner, the Java side deletes.
+Document only_releases() {
+  Document deleted, emptied, replaced, wanted;
+  deleted.text("operationType", "delete");
+  emptied.text("updateDescription.updatedFields.ownerId", "");
+  replaced.text("operationType", "replace").text("fullDocument.ownerId", "");
+  const std::vector<Document> any{std::move(deleted), std::move(emptied), std::move(replaced)};
+  wanted.documents("$or", any);
+  Document shown;
+  shown.number("documentKey", 1);
+  const std::vector<Document> stages{just("$match", wanted), just("$project", shown)};
+  Document pipeline;
+  pipeline.documents("pipeline", stages);
+  return pipeline;
+}
+
+class Stream : public kit::Source {
+ public:
+  Stream(std::shared_ptr<Endpoint> endpoint, const kit::StopSignal& stop)
+      : connection_(std::move(endpoint), stop) {
+    const MongodbOptions& options = connection_.endpoint().options();
+    Limit& limit = connection_.limit();
+    limit = {BootClock::now() + options.connect_timeout, &stop};
+    collection_.reset(mongoc_client_get_collection(connection_.client(), options.database.c_str(),
+                                                   options.collection.c_str()));
+    Document opts;
+    opts.number("maxAwaitTimeMS", kAwait);
+    stream_.reset(mongoc_collection_watch(collection_.get(), only_releases().get(), opts.get()));
+    check();
+  }
+  ~Stream() override {
+    // The server need not be told: without the deadline it could hang here.
+    connection_.limit() = {BootClock::now() + std::chrono::milliseconds(100), nullptr};
+    stream_.reset();
+    collection_.reset();
+  }
+
+  void read(const kit::StopSignal& stop, const Hint& hint) override {
+    connection_.limit() = {BootClock::now() + kPatience, nullptr};
+    const bson_t* change = nullptr;
+    if (!mongoc_change_stream_next(stream_.get(), &change)) {
+      if (!stop.is_requested()) check();
+      return;
+    }
+    bson_iter_t start, id;
+    const bool named = bson_iter_init(&start, change) &&
+                       bson_iter_find_descendant(&start, "documentKey._id", &id) &&
+                       BSON_ITER_HOLDS_UTF8(&id);
+    if (!named) return hint({});
+    std::uint32_t length = 0;
+    const char* name = bson_iter_utf8(&id, &length);
+    if (length > 0) hint({name, length});
+  }
+
+ private:
+  void check() {
+    bson_error_t error{};
+    const bson_t* reply = nullptr;
+    if (mongoc_change_stream_error_document(stream_.get(), &error, &reply)) {
+      connection_.fail(error, reply);
+    }
+  }
+
+  struct Destroy {
+    void operator()(mongoc_collection_t* it) const { mongoc_collection_destroy(it); }
+    void operator()(mongoc_change_stream_t* it) const { mongoc_change_stream_destroy(it); }
+  };
+  Connection connection_;
+  std::unique_ptr<mongoc_collection_t, Destroy> collection_;
+  std::unique_ptr<mongoc_change_stream_t, Destroy> stream_;
+};
+
+// Null: this server has none.
+std::unique_ptr<kit::Source> open_stream(const std::shared_ptr<Endpoint>& endpoint,
+                                         const kit::StopSignal& stop) try {
+  return std::make_unique<Stream>(endpoint, stop);
+} catch (const Failure& failure) {
+  if (failure.server_code() != ServerCode::kNoChangeStreams) throw;
+  endpoint->log(LogLevel::kWarning,
+                "mongodb at " + endpoint->where() +
+                    ": a server that is no replica set has no change streams: waiters poll");
+  return nullptr;
+}
+
+}  // namespace
+
+class Changes::Heard : public Watch {
+ public:
+  Heard(std::unique_ptr<Watch> inner, std::shared_ptr<kit::Reader> reader)
+      : inner_(std::move(inner)), reader_(std::move(reader)) {}
+  ~Heard() override {
+    if (getpid() != process_) kit::leave_alone(std::move(reader_));
+  }
+  bool is_live() const override { return reader_->is_live(); }
+
+ private:
+  const pid_t process_ = getpid();
+  std::unique_ptr<Watch> inner_;
+  std::shared_ptr<kit::Reader> reader_;
+};
+
+std::shared_ptr<Changes> Changes::of(const std::shared_ptr<Endpoint>& endpoint) {
+  if (endpoint->is_users()) return std::make_shared<Changes>(endpoint);
+  return kit::PerProcess<Changes>::get(endpoint->identity(),
+                                       [&] { return std::make_shared<Changes>(endpoint); });
+}
+
+std::unique_ptr<Watch> Changes::add(std::string_view mutex, std::function<void()> wake) {
+  const std::lock_guard lock(mutex_);
+  if (!start()) return nullptr;
+  return std::make_unique<Heard>(kit::Watchers::add(watchers_, mutex, std::move(wake)), reader_);
+}
+
+bool Changes::start() try {
+  if (reader_) return true;
+  kit::Reader::Parts parts;
+  parts.name = "simba-changes";
+  parts.open = [endpoint = endpoint_](const kit::StopSignal& stop) {
+    return open_stream(endpoint, stop);
+  };
+  parts.hint = [watchers = watchers_](std::string_view mutex) {
+    mutex.empty() ? watchers->wake_all() : watchers->wake(mutex);
+  };
+  parts.on_trouble = [endpoint = endpoint_](const Error& error) {
+    endpoint->log(LogLevel::kWarning,
+                  std::string("waiters poll until this is over: ") + error.what());
+  };
+  reader_ = std::make_shared<kit::Reader>(std::move(parts));
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+}  // namespace simba::mongodb

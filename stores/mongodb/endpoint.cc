@@ -1,0 +1,255 @@
+#include "stores/mongodb/endpoint.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+
+#include "simba/error.h"
+
+namespace simba::mongodb {
+namespace {
+
+constexpr std::size_t kSpare = 4;               // clients beside those of the calls
+constexpr std::int32_t kSelection = 1'000;      // milliseconds
+constexpr std::int32_t kMonitor = 1'000;        // likewise
+constexpr std::chrono::milliseconds kLook{50};  // between looks at the stop
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(Errc::kMisconfigured, "mongodb: " + why);
+}
+
+// What MongoDB and we can live with; nothing that would have to be quoted.
+void check_name(const char* what, const std::string& name, std::size_t most) {
+  const auto is_good = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-';
+  };
+  const bool dots = std::string_view(what) == "collection";
+  const bool fits = std::all_of(name.begin(), name.end(),
+                                [&](char c) { return is_good(c) || (dots && c == '.'); });
+  if (!name.empty() && name.size() <= most && fits && !name.starts_with("system.") &&
+      name.front() != '.') {
+    return;
+  }
+  refuse(std::string("the ") + what + " has 1 to " + std::to_string(most) +
+         " letters, digits, '_' or '-'" +
+         (dots ? " or '.', and does not begin with 'system.'" : ""));
+}
+
+void start_driver() {
+  static const bool started = [] {
+    mongoc_init();
+    return true;
+  }();
+  static_cast<void>(started);
+}
+
+// By default it writes to the terminal; what it has to say comes in errors too.
+void silence_driver() {
+  static const bool silenced = [] {
+    mongoc_log_set_handler([](mongoc_log_level_t, const char*, const char*, void*) {}, nullptr);
+    return true;
+  }();
+  static_cast<void>(silenced);
+}
+
+// Those that are being closed. Never destroyed: a store in a static variable may come late.
+struct Closing {
+  static Closing& all() {
+    static auto* const one = new Closing;
+    return *one;
+  }
+  // Before the libraries beneath clean up.
+  Closing() {
+    std::atexit([] { all().wait(); });
+  }
+
+  void begin() {
+    const std::lock_guard lock(guard);
+    ++count;
+  }
+  void end() {
+    const std::lock_guard lock(guard);
+    --count;
+    ended.notify_all();
+  }
+  void wait() {
+    if (getpid() != process) return;  // its threads are not here
+    std::unique_lock lock(guard);
+    ended.wait_for(lock, std::chrono::seconds(3), [&] { return count == 0; });
+  }
+
+  const pid_t process = getpid();
+  std::mutex guard;
+  std::condition_variable ended;
+  std::size_t count = 0;  // guarded by guard
+};
+
+void close_elsewhere(Endpoint* endpoint) noexcept {
+  Closing::all().begin();
+  try {
+    std::thread([endpoint] {
+      delete endpoint;
+      Closing::all().end();
+    }).detach();
+  } catch (const std::system_error&) {
+    delete endpoint;
+    Closing::all().end();
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Endpoint> Endpoint::make(const MongodbOptions& options) {
+  Closing::all();
+  return {new Endpoint(options), close_elsewhere};
+}
+
+Endpoint::Endpoint(const MongodbOptions& options)
+    : options_(options), uri_(nullptr, mongoc_uri_destroy) {
+  check_name("database", options_.database, 63);
+  check_name("collection", options_.collection, 200);
+  if (options_.connections < 2 || options_.connections > 1'000) {
+    refuse("connections is " + std::to_string(options_.connections) +
+           "; it must be between 2 and 1000");
+  }
+  start_driver();
+  if (is_users()) {
+    pool_ = options_.pool;
+    where_ = "the pool given/" + options_.database + '.' + options_.collection;
+    return;
+  }
+  silence_driver();
+  read_uri();
+  pool_ = mongoc_client_pool_new_with_error(uri_.get(), nullptr);
+  if (pool_ == nullptr) refuse("the driver refuses the URI: its TLS or DNS part cannot be used");
+  mongoc_client_pool_set_error_api(pool_, MONGOC_ERROR_API_VERSION_2);
+  watch_servers();
+}
+
+Endpoint::~Endpoint() {
+  if (!is_users() && pool_ != nullptr) mongoc_client_pool_destroy(pool_);
+}
+
+void Endpoint::read_uri() {
+  bson_error_t error{};
+  uri_.reset(mongoc_uri_new_with_error(options_.uri.c_str(), &error));
+  // The driver's text may repeat a part of the URI.
+  if (!uri_) refuse("the URI is not one: mongodb://user@host:port,host:port/?replicaSet=NAME");
+  mongoc_uri_t* const uri = uri_.get();
+  // A call tries once, within its deadline: who repeats it is the engine.
+  mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
+  mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
+  if (!mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS)) {
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, kSelection);
+  }
+  // After an error the driver forgets the primary until its monitor has looked again.
+  if (!mongoc_uri_has_option(uri, MONGOC_URI_HEARTBEATFREQUENCYMS)) {
+    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, kMonitor);
+  }
+  mongoc_uri_set_option_as_int32(uri, MONGOC_URI_MAXPOOLSIZE,
+                                 static_cast<std::int32_t>(options_.connections + kSpare));
+  if (mongoc_uri_get_appname(uri) == nullptr) mongoc_uri_set_appname(uri, "simba");
+  for (const mongoc_host_list_t* host = mongoc_uri_get_hosts(uri); host; host = host->next) {
+    where_ += (where_.empty() ? "" : ",") + std::string(host->host_and_port);
+    ++hosts_;
+  }
+  if (const char* service = mongoc_uri_get_srv_hostname(uri)) where_ = service;
+  where_ += '/' + options_.database + '.' + options_.collection;
+  identity_ = std::string(mongoc_uri_get_string(uri)) + '\n' + options_.database + '\n' +
+              options_.collection;
+}
+
+// The driver's monitors tell what they see.
+void Endpoint::watch_servers() {
+  mongoc_apm_callbacks_t* callbacks = mongoc_apm_callbacks_new();
+  mongoc_apm_set_topology_changed_cb(callbacks, [](const mongoc_apm_topology_changed_t* event) {
+    auto& self = *static_cast<Endpoint*>(mongoc_apm_topology_changed_get_context(event));
+    const bool writable = mongoc_topology_description_has_writable_server(
+        const_cast<
+            mongoc_topology_description_t*>(  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+            mongoc_apm_topology_changed_get_new_description(event)));
+    const std::lock_guard lock(self.guard_);
+    self.has_primary_ = writable;
+    self.changed_.notify_all();
+  });
+  mongoc_apm_set_server_heartbeat_succeeded_cb(
+      callbacks, [](const mongoc_apm_server_heartbeat_succeeded_t* event) {
+        static_cast<Endpoint*>(mongoc_apm_server_heartbeat_succeeded_get_context(event))
+            ->heard_of(mongoc_apm_server_heartbeat_succeeded_get_host(event), true, {});
+      });
+  mongoc_apm_set_server_heartbeat_failed_cb(
+      callbacks, [](const mongoc_apm_server_heartbeat_failed_t* event) {
+        bson_error_t error{};
+        mongoc_apm_server_heartbeat_failed_get_error(event, &error);
+        static_cast<Endpoint*>(mongoc_apm_server_heartbeat_failed_get_context(event))
+            ->heard_of(mongoc_apm_server_heartbeat_failed_get_host(event), false, error.message);
+      });
+  mongoc_client_pool_set_apm_callbacks(pool_, callbacks, this);
+  mongoc_apm_callbacks_destroy(callbacks);
+}
+
+void Endpoint::heard_of(const mongoc_host_list_t* host, bool well, const std::string& why) {
+  const std::lock_guard lock(guard_);
+  if (well) {
+    failed_.erase(host->host_and_port);
+  } else {
+    failed_[host->host_and_port] = why;
+  }
+  changed_.notify_all();
+}
+
+bool Endpoint::all_failed() const { return hosts_ > 0 && failed_.size() >= hosts_; }
+
+mongoc_client_t* Endpoint::pop() {
+  mongoc_client_t* client = mongoc_client_pool_try_pop(pool_);
+  if (client == nullptr || is_users()) return client;
+  use_limited_sockets(client, limit_of(client));
+  return client;
+}
+
+void Endpoint::push(mongoc_client_t* client) { mongoc_client_pool_push(pool_, client); }
+
+Limit& Endpoint::limit_of(mongoc_client_t* client) {
+  const std::lock_guard lock(guard_);
+  std::unique_ptr<Limit>& limit = limits_[client];
+  if (!limit) limit = std::make_unique<Limit>();
+  return *limit;
+}
+
+void Endpoint::await_primary(const Limit& limit) {
+  if (is_users()) return;
+  std::unique_lock lock(guard_);
+  while (!has_primary_) {
+    const LocalTime now = BootClock::now();
+    const bool stopped = limit.stop != nullptr && limit.stop->is_requested();
+    if (now < limit.deadline && !stopped && !all_failed()) {
+      changed_.wait_for(lock, std::min<nanoseconds>(kLook, limit.deadline - now));
+      continue;
+    }
+    std::string why;
+    for (const auto& [host, text] : failed_) why += (why.empty() ? " (" : "; ") + text;
+    throw Error(Errc::kUnreachable,
+                "mongodb at " + where_ + ": no primary is known" + why + (why.empty() ? "" : ")"));
+  }
+}
+
+void Endpoint::log(LogLevel level, const std::string& line) const {
+  if (options_.log) options_.log(level, line);
+}
+
+void Endpoint::note_time(StoreTime now) {
+  const std::lock_guard lock(guard_);
+  time_.emplace(now, BootClock::now());
+}
+
+std::optional<StoreTime> Endpoint::estimated_time() const {
+  const std::lock_guard lock(guard_);
+  if (!time_) return std::nullopt;
+  return time_->first + std::chrono::floor<milliseconds>(BootClock::now() - time_->second);
+}
+
+}  // namespace simba::mongodb

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <mongoc/mongoc.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "simba/mongodb.h"
+#include "simba/time.h"
+#include "stores/mongodb/transport.h"
+
+namespace simba::mongodb {
+
+// The servers that one store speaks to: the driver's pool of clients, and whether a primary is
+// known. The driver waits for one without a deadline of the call's; this waits with it.
+//
+// Threads: any.
+class Endpoint {
+ public:
+  // Throws Error (kMisconfigured). Never repeats a value. Closing takes the driver's monitors half
+  // a second: a thread of its own waits for that, and the end of the process for the thread.
+  static std::shared_ptr<Endpoint> make(const MongodbOptions& options);
+
+  explicit Endpoint(const MongodbOptions& options);
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+  ~Endpoint();
+
+  const MongodbOptions& options() const { return options_; }
+  const std::string& where() const { return where_; }  // "host:port/database.collection"
+  const std::string& identity() const { return identity_; }
+  bool is_users() const { return options_.pool != nullptr; }  // the pool
+
+  // A client for one thread. Null: the user's pool has none left.
+  mongoc_client_t* pop();
+  void push(mongoc_client_t* client);
+  Limit& limit_of(mongoc_client_t* client);
+
+  // Throws Error where none is known by then, or where none of the hosts can be reached.
+  void await_primary(const Limit& limit);
+  void log(LogLevel level, const std::string& line) const;
+
+  // The server's clock as the last answer tells it; nothing before the first one.
+  void note_time(StoreTime now);
+  std::optional<StoreTime> estimated_time() const;
+
+ private:
+  void read_uri();
+  void watch_servers();
+  void heard_of(const mongoc_host_list_t* host, bool well, const std::string& why);
+  bool all_failed() const;  // needs guard_
+
+  const MongodbOptions options_;
+  std::string where_, identity_;
+  std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)> uri_;
+  mongoc_client_pool_t* pool_ = nullptr;
+  std::size_t hosts_ = 0;
+
+  mutable std::mutex guard_;
+  // Guarded by guard_:
+  std::condition_variable changed_;
+  bool has_primary_ = false;
+  std::map<std::string, std::string> failed_;  // hosts, with the reason
+  std::map<mongoc_client_t*, std::unique_ptr<Limit>> limits_;
+  std::optional<std::pair<StoreTime, LocalTime>> time_;
+};
+
+}  // namespace simba::mongodb

@@ -1,0 +1,121 @@
+#include "stores/mongodb/failure.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "stores/mongodb/document.h"
+
+namespace simba::mongodb {
+namespace {
+
+struct Meaning {
+  int number;
+  Errc code;
+  std::string_view advice;
+};
+
+constexpr std::string_view kNotPrimary =
+    "this server is not the primary (any more); whether it acted is unknown";
+constexpr std::string_view kAmbiguous =
+    "the write was not confirmed by a majority in time; whether it lasts is unknown";
+constexpr std::string_view kLimit = "the server gave up at the deadline";
+constexpr std::string_view kStops = "the server stops, starts or recovers";
+
+constexpr std::array kMeanings{
+    Meaning{6, Errc::kUnreachable, "the server could not reach another one"},
+    Meaning{7, Errc::kUnreachable, "the server could not find another one"},
+    Meaning{11, Errc::kDenied, "the user is not known: check the URI and authSource"},
+    Meaning{ServerCode::kUnauthorized, Errc::kDenied,
+            "this user lacks a privilege: docs/mongodb.md has the role (find, insert, update on "
+            "the collection; find alone to observe; changeStream to be woken)"},
+    Meaning{ServerCode::kAuthenticationFailed, Errc::kDenied,
+            "authentication failed: check the user, the password and authSource in the URI"},
+    Meaning{26, Errc::kMisconfigured, "the collection is missing"},
+    Meaning{50, Errc::kTimeout, kLimit},
+    Meaning{64, Errc::kTimeout, kAmbiguous},
+    Meaning{79, Errc::kMisconfigured, "the server does not know this write concern"},
+    Meaning{89, Errc::kUnreachable, "the server had a network timeout"},
+    Meaning{91, Errc::kUnreachable, kStops},
+    Meaning{100, Errc::kUnreachable,
+            "the write concern cannot be met: too few members of the set hold data"},
+    Meaning{112, Errc::kTimeout, "somebody else wrote the document at the same time"},
+    Meaning{189, Errc::kUnreachable, kNotPrimary},
+    Meaning{202, Errc::kTimeout, kLimit},
+    Meaning{262, Errc::kTimeout, kLimit},
+    Meaning{9001, Errc::kUnreachable, "the server lost a connection"},
+    Meaning{10058, Errc::kUnreachable, kNotPrimary},
+    Meaning{10107, Errc::kUnreachable, kNotPrimary},
+    Meaning{11600, Errc::kUnreachable, kStops},
+    Meaning{11602, Errc::kUnreachable, kNotPrimary},
+    Meaning{13388, Errc::kUnreachable, "the router's view of the cluster is old"},
+    Meaning{13435, Errc::kUnreachable, kNotPrimary},
+    Meaning{13436, Errc::kUnreachable, kNotPrimary},
+    Meaning{121, Errc::kMisconfigured, "the collection has a validator that forbids it"},
+};
+
+std::string start(const std::string& where) { return "mongodb at " + where + ": "; }
+
+bool speaks_of_tls(std::string_view text) {
+  return text.find("TLS") != text.npos || text.find("certificate") != text.npos;
+}
+
+Errc code_of(const bson_error_t& error) {
+  if (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE) {
+    return Errc::kDenied;
+  }
+  if (speaks_of_tls(error.message)) return Errc::kMisconfigured;
+  return Errc::kUnreachable;
+}
+
+}  // namespace
+
+Failure server_failure(int code, const std::string& text, const std::string& where) {
+  const auto* const it = std::find_if(kMeanings.begin(), kMeanings.end(),
+                                      [&](const Meaning& each) { return each.number == code; });
+  const std::string said = " (" + text + ", code " + std::to_string(code) + ')';
+  if (it == kMeanings.end()) {
+    return {Errc::kCorrupt, start(where) + "this was not expected of the server" + said, code};
+  }
+  return {it->code, start(where) + std::string(it->advice) + said, code};
+}
+
+Failure failure(const bson_error_t& error, const bson_t* reply, const std::string& where) {
+  if (const auto code = reply ? number_in(reply, "code") : std::nullopt) {
+    return server_failure(static_cast<int>(*code), error.message, where);
+  }
+  const Errc code = code_of(error);
+  if (code == Errc::kDenied) {
+    return {code,
+            start(where) +
+                "authentication failed: check the user, the password and authSource in "
+                "the URI (" +
+                error.message + ')',
+            ServerCode::kAuthenticationFailed};
+  }
+  if (code == Errc::kMisconfigured) {
+    return {code,
+            start(where) +
+                "the server is not the one that TLS should prove it to be: give the "
+                "certificate of its authority as tlsCAFile=FILE in the URI (" +
+                error.message + ')',
+            0};
+  }
+  return {code, start(where) + "whether the server acted is unknown (" + error.message + ')', 0};
+}
+
+void check_version(std::int64_t wire_version, const std::string& where) {
+  constexpr std::int64_t kWireVersion42 = 8;
+  if (wire_version >= kWireVersion42) return;
+  throw Error(Errc::kMisconfigured,
+              start(where) + "the server speaks wire version " + std::to_string(wire_version) +
+                  "; MongoDB 4.2 (wire version 8) or newer is needed, which can decide an update "
+                  "by its own clock");
+}
+
+bool breaks_connection(const Failure& failure) {
+  return failure.server_code() == 0 || failure.errc() == Errc::kUnreachable ||
+         failure.errc() == Errc::kDenied;
+}
+
+}  // namespace simba::mongodb

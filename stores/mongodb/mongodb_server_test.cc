@@ -1,0 +1,273 @@
+#include <thread>
+
+#include "stores/mongodb/mongodb_fixture.h"
+#include "testing/servers/relay.h"
+
+// Servers of a case's own, which are stopped, cut off, and told to fail.
+namespace simba::mongodb {
+namespace {
+
+using servers::MongodbServer;
+using servers::MongodbSettings;
+using servers::Relay;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MongodbServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_mongodb();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+  MongodbOptions options(const std::string& url) const {
+    MongodbOptions made = mongodb_options(url);
+    made.log = log.sink();
+    return made;
+  }
+  std::shared_ptr<Store> open(const std::string& url) const { return open_mongodb(options(url)); }
+  // The next commands of this name fail so.
+  static void fail(MongodbServer& server, const std::string& command, const std::string& how,
+                   int times = 1) {
+    server.command(R"({"configureFailPoint": "failCommand", "mode": {"times": )" +
+                   std::to_string(times) + R"(}, "data": {"failCommands": [")" + command +
+                   R"("], "appName": "victim", )" + how + "}}");
+  }
+  static MongodbSettings with_fail_points() {
+    MongodbSettings settings;
+    settings.options = {"--setParameter", "enableTestCommands=1"};
+    return settings;
+  }
+  static std::string through(const Relay& relay, const std::string& more = {}) {
+    return "mongodb://127.0.0.1:" + std::to_string(relay.port()) + "/?directConnection=true" + more;
+  }
+  Lines log;
+};
+
+TEST_F(MongodbServerTest, AWriteConcernErrorIsNoOwnershipAndIsAskedAgain) {
+  MongodbServer server(with_fail_points());
+  server.start();
+  const auto store = open(server.url({}, "appName=victim"));
+  take(*store, "L1", "b~1");
+  release(*store, "L1", "b~1");
+  fail(server, "findAndModify",
+       R"("writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"})");
+  EXPECT_THAT(error_of([&] { take(*store, "L1", "a~1"); }),
+              AllOf(StartsWith("the deadline passed"), HasSubstr("majority"), HasSubstr("64")));
+  // It did act: the same id asks again and hears its own token.
+  const Observation seen = observe(*store, "L1");
+  const Observation again = take(*store, "L1", "a~1");
+  EXPECT_EQ(again.owner.id, "a~1");
+  EXPECT_EQ(seen.owner.id, "a~1");
+  EXPECT_EQ(again.owner.token, seen.owner.token);
+  fail(server, "update", R"("writeConcernError": {"code": 91, "errmsg": "shutting down"})");
+  EXPECT_THAT(error_of([&] { release(*store, "L1", "a~1"); }),
+              StartsWith("the store cannot be reached"));
+  release(*store, "L1", "a~1");
+  EXPECT_TRUE(observe(*store, "L1").is_free());
+}
+
+TEST_F(MongodbServerTest, ErrorsOfTheServerAreWhatTheyAre) {
+  MongodbServer server(with_fail_points());
+  server.start();
+  const auto store = open(server.url({}, "appName=victim"));
+  take(*store, "L1", "a~1");
+  fail(server, "findAndModify", R"("errorCode": 112)");
+  EXPECT_THAT(error_of([&] { take(*store, "L2", "a~1"); }), StartsWith("the deadline passed"));
+  fail(server, "findAndModify", R"("errorCode": 10107)");
+  EXPECT_THAT(error_of([&] { take(*store, "L2", "a~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("not the primary")));
+  fail(server, "findAndModify", R"("closeConnection": true)");
+  EXPECT_THAT(error_of([&] {
+                insist([&] { return observe(*store, "L1"); });
+                take(*store, "L2", "a~1");
+              }),
+              StartsWith("the store cannot be reached"));
+  fail(server, "findAndModify", R"("errorCode": 4242)");
+  EXPECT_THAT(error_of([&] {
+                insist([&] { return observe(*store, "L1"); });
+                take(*store, "L2", "a~1");
+              }),
+              AllOf(HasSubstr("4242"), HasSubstr("not expected")));
+  // A duplicate key comes of a race that somebody has won.
+  fail(server, "insert", R"("errorCode": 11000)");
+  EXPECT_THAT(error_of([&] { take(*store, "L3", "a~1"); }), Not(HasSubstr("11000")));
+  EXPECT_EQ(take(*store, "L3", "a~1").owner.id, "a~1");
+}
+
+TEST_F(MongodbServerTest, AContenderRidesOutErrorsInsideItsLease) {
+  MongodbServer server(with_fail_points());
+  server.start();
+  std::atomic<int> failed{0}, renewed{0};
+  ClientOptions heard;
+  heard.on_event = [&](const Event& event) {
+    if (event.kind == Event::Kind::kRenewalFailed) ++failed;
+    if (event.kind == Event::Kind::kRenewed && failed >= 2) ++renewed;
+  };
+  const Client client(open(server.url({}, "appName=victim")), heard);
+  Contender owner(client, "L1", lease(6s, 6s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  fail(server, "findAndModify", R"("errorCode": 91)", 2);
+  EXPECT_TRUE(eventually([&] { return renewed > 0; })) << failed << " failed";
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(owner.released(), 0);
+}
+
+TEST_F(MongodbServerTest, AWrongPasswordIsDeniedAndNeverRepeated) {
+  MongodbSettings settings;
+  settings.password = "right";
+  MongodbServer server(settings);
+  server.start();
+  const auto wrong = open(server.url("root:canary-4711", "authSource=admin"));
+  const std::string error = error_of([&] { take(*wrong, "L1", "a~1"); });
+  EXPECT_THAT(error, AllOf(StartsWith("the store denied"), HasSubstr("authSource")));
+  EXPECT_THAT(error, Not(HasSubstr("canary")));
+  const auto nobody = open(server.url());
+  EXPECT_THAT(error_of([&] { take(*nobody, "L1", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("role")));
+  const auto right = open(server.url("root:right", "authSource=admin"));
+  EXPECT_EQ(take(*right, "L1", "a~1").owner.id, "a~1");
+  // The documented role is enough, and an observer needs find alone.
+  server.command(R"({"createRole": "simba", "roles": [], "privileges": [{"resource":
+    {"db": "MongoLocks", "collection": "pessimisticLocks"},
+    "actions": ["find", "insert", "update", "changeStream"]}]})");
+  server.command(R"({"createRole": "simbaObserver", "roles": [], "privileges": [{"resource":
+    {"db": "MongoLocks", "collection": "pessimisticLocks"}, "actions": ["find"]}]})");
+  server.command(R"({"createUser": "locker", "pwd": "x", "roles": ["simba"]})");
+  server.command(R"({"createUser": "looker", "pwd": "x", "roles": ["simbaObserver"]})");
+  const auto locker = open(server.url("locker:x", "authSource=admin"));
+  const auto watch = locker->watch("L1", {}, [] {});
+  EXPECT_EQ(take(*locker, "L2", "b~1").owner.id, "b~1");
+  release(*locker, "L2", "b~1");
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+  const auto looker = open(server.url("looker:x", "authSource=admin"));
+  EXPECT_EQ(observe(*looker, "L1").owner.id, "a~1");
+  EXPECT_TRUE(observe(*looker, "nobody").is_free());
+  EXPECT_THAT(error_of([&] { take(*looker, "L2", "c~1"); }), StartsWith("the store denied"));
+  for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
+}
+
+TEST_F(MongodbServerTest, AStandaloneServerIsPolledWhichIsSaidOnce) {
+  MongodbSettings settings;
+  settings.kind = MongodbSettings::Kind::kAlone;
+  MongodbServer server(settings);
+  server.start();
+  const auto store = open(server.url());
+  const Observation held = take(*store, "L1", "a~1");
+  const Client client(store);
+  Contender one(client, "L1", lease(20s, 10s)), two(client, "L2", lease(20s, 10s));
+  EXPECT_TRUE(eventually([&] { return log.count("waiters poll") > 0; }));
+  const auto watch = store->watch("L3", {}, [] {});
+  EXPECT_FALSE(watch && watch->is_live());
+  const auto other = open(server.url({}, "appName=other"));
+  release(*other, "L1", "a~1", held.owner.token);
+  EXPECT_TRUE(eventually([&] { return one.is_owner() && two.is_owner(); }));
+  EXPECT_EQ(log.count("waiters poll"), 1U);
+}
+
+TEST_F(MongodbServerTest, ACallEndsAtItsDeadlineWhateverTheNetworkDoes) {
+  MongodbServer server;
+  server.start();
+  Relay relay(server.port());
+  const auto store = open(through(relay));
+  const Observation held = take(*store, "L1", "a~1");
+  relay.stall();
+  LocalTime began = BootClock::now();
+  EXPECT_THAT(error_of([&] { renew(*store, "L1", "a~1", held.owner.token, began + 300ms); }),
+              StartsWith("the deadline passed"));
+  EXPECT_LT(BootClock::now() - began, 3s);
+  relay.mend();
+  EXPECT_EQ(insist([&] { return renew(*store, "L1", "a~1", held.owner.token); }).owner.token,
+            held.owner.token);
+  relay.cut();
+  began = BootClock::now();
+  EXPECT_NE(error_of([&] { renew(*store, "L1", "a~1", held.owner.token, began + 300ms); }), "none");
+  EXPECT_LT(BootClock::now() - began, 3s);
+  relay.mend();
+  EXPECT_EQ(insist([&] { return renew(*store, "L1", "a~1", held.owner.token); }).owner.token,
+            held.owner.token);
+}
+
+TEST_F(MongodbServerTest, ALostAnswerIsAmbiguousAndTheSameIdHearsItsTokenAgain) {
+  MongodbServer server;
+  server.start();
+  Relay relay(server.port());
+  const auto store = open(through(relay)), direct = open(server.url());
+  take(*store, "warm", "a~0");
+  take(*direct, "L1", "b~1");
+  release(*direct, "L1", "b~1");
+  relay.mute();
+  EXPECT_THAT(error_of([&] { take(*store, "L1", "a~1", 0, BootClock::now() + 500ms); }),
+              StartsWith("the deadline passed"));
+  ASSERT_TRUE(eventually([&] { return observe(*direct, "L1").owner.id == "a~1"; }))
+      << "the server did act";
+  const Token token = observe(*direct, "L1").owner.token;
+  relay.mend();
+  EXPECT_EQ(insist([&] { return take(*store, "L1", "a~1"); }).owner.token, token);
+}
+
+TEST_F(MongodbServerTest, ACutNetworkEndsATermInTimeAndAShortOneDoesNot) {
+  MongodbServer server;
+  server.start();
+  Relay relay(server.port());
+  const Client client(open(through(relay))), rival(open(server.url()));
+  Contender owner(client, "L1", lease(4s, 2s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  Contender waiter(rival, "L1", lease(4s, 2s));
+  relay.cut();
+  std::this_thread::sleep_for(700ms);
+  relay.mend();
+  std::this_thread::sleep_for(4s);
+  EXPECT_EQ(owner.released(), 0) << "a gap that is shorter than the lease";
+  relay.cut();
+  bool both = false;
+  EXPECT_TRUE(eventually([&] {
+    both |= owner.is_owner() && waiter.is_owner();
+    return waiter.is_owner();
+  }));
+  EXPECT_FALSE(both);
+  EXPECT_EQ(owner.released(), 1);
+  relay.mend();
+}
+
+TEST_F(MongodbServerTest, AKilledServerComesBackWithWhatItAcknowledged) {
+  MongodbServer server;
+  server.start();
+  const auto store = open(server.url());
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("L1", {}, [&] { ++wakes; });
+  const Observation held = take(*store, "L1", "a~1");
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  server.kill();
+  EXPECT_THAT(error_of([&] { take(*store, "L2", "a~2", 0, BootClock::now() + 1s); }),
+              Not(StartsWith("none")));
+  EXPECT_TRUE(eventually([&] { return !watch->is_live(); }));
+  server.start();
+  EXPECT_EQ(insist([&] { return observe(*store, "L1"); }).owner.token, held.owner.token);
+  EXPECT_EQ(insist([&] { return renew(*store, "L1", "a~1", held.owner.token); }).owner.id, "a~1");
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+  wakes = 0;
+  const auto other = open(server.url({}, "appName=other"));
+  insist([&] {
+    release(*other, "L1", "a~1");
+    return Observation{};
+  });
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+}
+
+TEST_F(MongodbServerTest, NobodyThereIsSaidWithTheAddress) {
+  const servers::Port nobody;
+  const std::string where = "127.0.0.1:" + std::to_string(nobody.number());
+  const auto store = open("mongodb://" + where + "/?replicaSet=rs0");
+  const LocalTime began = BootClock::now();
+  EXPECT_THAT(error_of([&] { take(*store, "L1", "a~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr(where)));
+  EXPECT_LT(BootClock::now() - began, 9s);
+}
+
+}  // namespace
+}  // namespace simba::mongodb

@@ -1,0 +1,116 @@
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "stores/mongodb/mongodb_fixture.h"
+#include "testing/servers/turn.h"
+
+// A replica set of three whose primaries step down and die. One set for all cases of this program.
+namespace simba::mongodb {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Shared {
+  static Shared& place() {
+    static Shared shared;
+    return shared;
+  }
+  Shared() { set.start(); }
+  servers::Turn turn{"mongod", 2};
+  servers::MongodbSet set;
+};
+
+class MongodbSetTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_mongodb();
+      set = &Shared::place().set;
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+  std::shared_ptr<Store> open(const std::string& name = "set") const {
+    return open_mongodb(mongodb_options(set->url("appName=" + name)));
+  }
+  servers::MongodbSet* set = nullptr;
+};
+
+TEST_F(MongodbSetTest, ATermOutlivesAStepDownAndTokensGrowAcrossIt) {
+  const auto store = open();
+  const Observation held = insist([&] { return take(*store, "step", "a~1"); });
+  set->step_down();
+  EXPECT_EQ(insist([&] { return renew(*store, "step", "a~1", held.owner.token); }).owner.token,
+            held.owner.token);
+  EXPECT_EQ(insist([&] { return take(*store, "step", "b~1"); }).owner.id, "a~1");
+  insist([&] {
+    release(*store, "step", "a~1");
+    return Observation{};
+  });
+  EXPECT_GT(insist([&] { return take(*store, "step", "b~1"); }).owner.token, held.owner.token);
+  set->await_all();
+}
+
+TEST_F(MongodbSetTest, OwnersKeepTheirTermsWhilePrimariesStepDownAndDie) {
+  const Client client(open("owner")), rival(open("rival"));
+  Contender owner(client, "kept", lease(20s, 10s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }, 60s));
+  Contender waiter(rival, "kept", lease(20s, 10s));
+  const Token token = owner.token();
+  set->step_down();
+  set->await_all();
+  const std::size_t killed = set->await_primary();
+  (*set)[killed].kill();
+  set->await_primary();
+  (*set)[killed].launch();
+  set->await_all();
+  EXPECT_EQ(owner.released(), 0);
+  EXPECT_EQ(waiter.acquired(), 0);
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(owner.token(), token);
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }, 60s));
+  EXPECT_GT(waiter.token(), token);
+}
+
+TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGranted) {
+  const auto store = open();
+  insist([&] { return take(*store, "warm", "a~1"); });
+  const std::size_t primary = set->await_primary();
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (i != primary) (*set)[i].pause();
+  }
+  const std::string error =
+      error_of([&] { take(*store, "lonely", "a~1", 0, BootClock::now() + 1s); });
+  EXPECT_TRUE(error.starts_with("the deadline passed") ||
+              error.starts_with("the store cannot be reached"))
+      << error;
+  for (std::size_t i = 0; i < 3; ++i) (*set)[i].resume();
+  set->await_all();
+  EXPECT_EQ(insist([&] { return take(*store, "lonely", "a~1"); }).owner.id, "a~1")
+      << "the same id asks again";
+}
+
+TEST_F(MongodbSetTest, AReleaseWakesAcrossAFailover) {
+  const auto store = open("waiter"), other = open("owner");
+  insist([&] { return take(*other, "woken", "a~1"); });
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("woken", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  set->step_down();
+  set->await_primary();
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }, 60s));
+  wakes = 0;
+  insist([&] {
+    release(*other, "woken", "a~1");
+    return Observation{};
+  });
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }, 60s));
+  set->await_all();
+}
+
+}  // namespace
+}  // namespace simba::mongodb

@@ -1,0 +1,249 @@
+#include <mongoc/mongoc.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <barrier>
+#include <thread>
+
+#include "stores/mongodb/mongodb_fixture.h"
+
+// What this store does beyond the contract, on a healthy server.
+namespace simba::mongodb {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MongodbStoreTest : public MongodbTest {
+ protected:
+  static std::string order(int i) { return "order-" + std::to_string(10'000 + i); }
+};
+
+TEST_F(MongodbStoreTest, ADocumentHasTheFourFieldsWithTheirTypesAndMeaning) {
+  const auto store = open();
+  const Observation held = take(*store, "L1", "a~1");
+  const std::string found = document("L1");
+  EXPECT_THAT(found, HasSubstr(R"("_id" : "L1")"));
+  EXPECT_THAT(found, HasSubstr(R"("ownerId" : "a~1")"));
+  EXPECT_THAT(found, HasSubstr(R"("ttlMs" : 30000)"));
+  const auto expires = std::to_string(held.owner.transition_at.time_since_epoch().count());
+  EXPECT_THAT(found, HasSubstr(R"("expiresAt" : )" + expires));
+  EXPECT_THAT(command(R"({"aggregate": "$C", "cursor": {}, "pipeline": [{"$project": {
+                "t": {"$type": "$expiresAt"}, "m": {"$type": "$ttlMs"}}}]})"),
+              AllOf(HasSubstr(R"("t" : "long")"), HasSubstr(R"("m" : "long")")));
+  EXPECT_EQ(held.owner.transition_at - held.now, 30s);
+  release(*store, "L1", "a~1");
+  EXPECT_THAT(document("L1"), AllOf(HasSubstr(R"("ownerId" : "")"), HasSubstr(R"("ttlMs" : 0)"),
+                                    HasSubstr(R"("expiresAt" : 0)")));
+  EXPECT_EQ(observe(*store, "L1").owner.token, held.owner.token);
+}
+
+TEST_F(MongodbStoreTest, TimesAreTheServers) {
+  const auto store = open();
+  const StoreTime before = observe(*store, "nobody").now;
+  const Observation held = take(*store, "L1", "a~1");
+  EXPECT_GE(held.now, before);
+  EXPECT_LT(held.now, before + 1min);
+}
+
+// The loser of an upsert can be told that it won; here nobody upserts.
+TEST_F(MongodbStoreTest, OfEightClientsThatCreateADocumentAtOnceOneWinsInEachOfAThousandRounds) {
+  constexpr int kClients = 8, kRounds = 1'000;
+  std::vector<std::shared_ptr<Store>> stores;
+  for (int i = 0; i < kClients; ++i) stores.push_back(open("appName=racer-" + std::to_string(i)));
+  for (const auto& store : stores) observe(*store, "warm");
+  std::atomic<int> winners{0}, bad_rounds{0}, errors{0};
+  std::barrier start(kClients);
+  std::barrier end(kClients, [&]() noexcept {
+    if (winners.exchange(0) != 1) ++bad_rounds;
+  });
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kClients; ++i) {
+    threads.emplace_back([&, i] {
+      const std::string id = "racer~" + std::to_string(i);
+      for (int round = 0; round < kRounds; ++round) {
+        start.arrive_and_wait();
+        try {
+          const Observation seen = take(*stores[static_cast<std::size_t>(i)], order(round), id, 0,
+                                        BootClock::now() + 60s);
+          if (seen.owner.id == id) ++winners;
+        } catch (const Error&) {
+          ++errors;
+        }
+        end.arrive_and_wait();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(bad_rounds, 0);
+  EXPECT_EQ(errors, 0);
+}
+
+TEST_F(MongodbStoreTest, ABatchIsTakenRenewedAndReleasedTogether) {
+  constexpr int kMany = 1'000;
+  const auto store = open();
+  std::vector<std::string> names, ids;
+  for (int i = 0; i < kMany; ++i) {
+    names.push_back(order(i));
+    ids.push_back("a~" + std::to_string(i));
+  }
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < kMany; ++i) claims.push_back({names[i], ids[i], 0, 0, 20s, 10s});
+  const Answers taken = store->contend(claims, BootClock::now() + 60s);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    const Observation seen = observed(taken[i]);
+    ASSERT_EQ(seen.owner.id, ids[i]);
+    claims[i].token = seen.owner.token;
+    claims[i].ttl = i % 2 == 0 ? 40s : 50s;  // two leases in one batch
+  }
+  const Answers renewed = store->contend(claims, BootClock::now() + 60s);
+  for (std::size_t i = 0; i < kMany; ++i) {
+    const Observation seen = observed(renewed[i]);
+    ASSERT_EQ(seen.owner.id, ids[i]);
+    ASSERT_EQ(seen.owner.token, claims[i].token);
+    ASSERT_EQ(seen.owner.transition_at - seen.now, claims[i].ttl + 10s);
+  }
+  EXPECT_THAT(document(names[0]), HasSubstr(R"("ttlMs" : 50000)"));
+  EXPECT_THAT(document(names[1]), HasSubstr(R"("ttlMs" : 60000)"));
+  for (const Answer& each : store->release(claims, BootClock::now() + 60s)) observed(each);
+  EXPECT_TRUE(observe(*store, names[0]).is_free() && observe(*store, names[999]).is_free());
+}
+
+TEST_F(MongodbStoreTest, OfABatchOfRenewalsOnlyTheLostOneIsToldSo) {
+  const auto store = open();
+  const std::vector<std::string> names{"a", "b", "c"}, ids{"x~a", "x~b", "x~c"};
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < 3; ++i) {
+    claims.push_back({names[i], ids[i], take(*store, names[i], ids[i]).owner.token, 0, 20s, 10s});
+  }
+  release(*store, "b", "x~b");
+  take(*store, "b", "y~b");
+  const Answers answers = store->contend(claims, soon());
+  EXPECT_EQ(observed(answers[0]).owner.id, "x~a");
+  EXPECT_EQ(observed(answers[0]).owner.token, claims[0].token);
+  EXPECT_EQ(observed(answers[1]).owner.id, "y~b");
+  EXPECT_EQ(observed(answers[2]).owner.id, "x~c");
+}
+
+TEST_F(MongodbStoreTest, ABatchOfRenewalsRevivesNoLeaseThatIsOver) {
+  const auto store = open();
+  const Claim brief{"a", "x~a", 0, 0, 100ms, 50ms};
+  const Token over = observed(contend(*store, brief)).owner.token;
+  const Token runs = take(*store, "b", "x~b").owner.token;
+  ASSERT_TRUE(eventually([&] { return observe(*store, "a").is_free(); }));
+  const std::vector<Claim> claims{{"a", "x~a", over, 0, 20s, 10s}, {"b", "x~b", runs, 0, 20s, 10s}};
+  const Answers answers = store->contend(claims, soon());
+  EXPECT_TRUE(observed(answers[0]).is_free());
+  EXPECT_FALSE(observed(answers[1]).is_free());
+  EXPECT_TRUE(observe(*store, "a").is_free());
+}
+
+TEST_F(MongodbStoreTest, ADeletedDocumentDoesNotResetTheToken) {
+  const auto store = open();
+  const Token first = take(*store, "L1", "a~1").owner.token;
+  command(R"({"delete": "$C", "deletes": [{"q": {"_id": "L1"}, "limit": 1}]})");
+  const Token next = take(*store, "L1", "b~1").owner.token;
+  EXPECT_GT(next, first) << "the server's time is in it";
+  command(R"({"delete": "$C", "deletes": [{"q": {"_id": "L1"}, "limit": 1}]})");
+  const Token far = next + 1'000'000'000'000;  // as if the server's clock had been set back
+  EXPECT_GT(take(*store, "L1", "c~1", far).owner.token, far);
+}
+
+TEST_F(MongodbStoreTest, ADocumentThatMakesNoSenseIsCorruptAndHarmsNoNeighbour) {
+  const auto store = open();
+  command(R"({"insert": "$C", "documents": [
+    {"_id": "number", "ownerId": 7, "ttlMs": 1, "expiresAt": 1},
+    {"_id": "text", "ownerId": "x", "ttlMs": 1, "expiresAt": "soon"},
+    {"_id": "full", "ownerId": "", "ttlMs": 0, "expiresAt": 0,
+     "token": {"$numberLong": "9223372036854775807"}}]})");
+  const std::vector<std::string_view> names{"good", "number", "text"};
+  take(*store, "good", "a~1");
+  const Answers seen = store->observe(names, soon());
+  EXPECT_EQ(observed(seen[0]).owner.id, "a~1");
+  for (const std::size_t i : {1U, 2U}) {
+    ASSERT_TRUE(std::holds_alternative<Error>(seen[i]));
+    EXPECT_EQ(std::get<Error>(seen[i]).errc(), Errc::kCorrupt);
+  }
+  EXPECT_THAT(error_of([&] { take(*store, "text", "a~1"); }), HasSubstr("expiresAt"));
+  EXPECT_THAT(error_of([&] { take(*store, "full", "a~1"); }), HasSubstr("end of its range"));
+}
+
+TEST_F(MongodbStoreTest, WorksOnAPoolOfTheUser) {
+  mongoc_init();
+  mongoc_uri_t* uri = mongoc_uri_new(server().c_str());
+  mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
+  {
+    MongodbOptions own = options();
+    own.uri.clear();
+    own.pool = pool;
+    const auto store = open_mongodb(own);
+    std::atomic<int> wakes{0};
+    const auto watch = store->watch("L1", {}, [&] { ++wakes; });
+    const Observation held = take(*store, "L1", "a~1");
+    EXPECT_EQ(held.owner.id, "a~1");
+    EXPECT_EQ(take(*open(), "L1", "b~1").owner.id, "a~1");
+    EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+    wakes = 0;
+    release(*open(), "L1", "a~1");
+    EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+  }
+  mongoc_client_pool_destroy(pool);
+  mongoc_uri_destroy(uri);
+}
+
+TEST_F(MongodbStoreTest, IsDeadInAForkedChildAndUnharmedInTheParent) {
+  const auto store = open();
+  const auto watch = store->watch("L1", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  const Token token = take(*store, "L1", "a~1").owner.token;
+  const pid_t child = fork();
+  if (child == 0) {
+    auto mine = store;
+    const std::string error = error_of([&] { take(*mine, "L1", "b~1"); });
+    const_cast<std::shared_ptr<Store>&>(store).reset();  // NOLINT: the destructor must do no harm
+    mine.reset();
+    _exit(error.find("forked") != error.npos ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(renew(*store, "L1", "a~1", token).owner.id, "a~1");
+  EXPECT_TRUE(watch->is_live());
+}
+
+TEST_F(MongodbStoreTest, OnlyWhatMayBeFreeWakes) {
+  const auto store = open("appName=waiter"), other = open("appName=owner");
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("L1", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
+  wakes = 0;
+  const Observation held = take(*other, "L1", "a~1");
+  renew(*other, "L1", "a~1", held.owner.token);
+  take(*other, "L2", "a~2");
+  release(*other, "L2", "a~2");
+  EXPECT_EQ(wakes, 0);
+  release(*other, "L1", "a~1");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+  EXPECT_EQ(wakes, 1);
+}
+
+TEST_F(MongodbStoreTest, NamesOfDatabaseAndCollectionAreChecked) {
+  for (const char* bad : {"", "a b", "a$b", "system.users", "x/y"}) {
+    MongodbOptions wrong = options();
+    wrong.collection = bad;
+    EXPECT_THAT(error_of([&] { open_mongodb(wrong); }), StartsWith("misconfigured")) << bad;
+  }
+  MongodbOptions wrong = options();
+  wrong.connections = 1;
+  EXPECT_THAT(error_of([&] { open_mongodb(wrong); }), HasSubstr("between 2 and 1000"));
+  wrong = options();
+  wrong.uri = "mongodb://user:canary-4711@@@";
+  const std::string error = error_of([&] { open_mongodb(wrong); });
+  EXPECT_THAT(error, AllOf(StartsWith("misconfigured"), Not(HasSubstr("canary"))));
+}
+
+}  // namespace
+}  // namespace simba::mongodb

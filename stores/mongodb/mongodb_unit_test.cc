@@ -1,0 +1,79 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simba/mongodb.h"
+#include "stores/mongodb/failure.h"
+
+// URLs, and what errors mean, without a server.
+namespace simba::mongodb {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string refusal(const std::string& url) {
+  try {
+    mongodb_options(url);
+    return "none";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisconfigured);
+    return error.what();
+  }
+}
+
+TEST(MongodbUrlTest, TakesItsOwnParametersAndLeavesTheDriversAsTheyAre) {
+  const MongodbOptions options = mongodb_options(
+      "mongodb://u:p%40w@one:1,two:2/?replicaSet=rs0&database=db&collection=c.d&connections=3"
+      "&authSource=admin");
+  EXPECT_EQ(options.uri, "mongodb://u:p%40w@one:1,two:2/?replicaSet=rs0&authSource=admin");
+  EXPECT_EQ(options.database, "db");
+  EXPECT_EQ(options.collection, "c.d");
+  EXPECT_EQ(options.connections, 3U);
+}
+
+TEST(MongodbUrlTest, TheDefaultsAreTheArticles) {
+  const MongodbOptions options = mongodb_options("mongodb://localhost:27017");
+  EXPECT_EQ(options.database, "MongoLocks");
+  EXPECT_EQ(options.collection, "pessimisticLocks");
+  EXPECT_EQ(mongodb_options("mongodb://h?tls=true").uri, "mongodb://h/?tls=true");
+}
+
+TEST(MongodbUrlTest, RefusesWhatItDoesNotKnowAndRepeatsNoPassword) {
+  EXPECT_THAT(refusal("mongo://h"), HasSubstr("mongodb://"));
+  EXPECT_THAT(refusal("mongodb://h/?colection=x"),
+              AllOf(HasSubstr("colection"), HasSubstr("did you mean 'collection'")));
+  EXPECT_THAT(refusal("mongodb://h/?replicaset=x&connections=1"), HasSubstr("connections"));
+  EXPECT_THAT(refusal("mongodb://u:canary?4711-and-so-on-and-on-and-on-and@h/"),
+              Not(HasSubstr("4711")));
+}
+
+TEST(MongodbFailureTest, AServerBefore42IsRefusedWithTheReason) {
+  check_version(8, "h");
+  check_version(17, "h");
+  try {
+    check_version(7, "h:1/db.c");
+    FAIL() << "4.0 was let in";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisconfigured);
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("h:1/db.c"), HasSubstr("wire version 7"),
+                                    HasSubstr("MongoDB 4.2")));
+  }
+}
+
+TEST(MongodbFailureTest, WhatAnErrorOfTheServerMeans) {
+  for (const int ambiguous : {64, 50, 112, 262}) {
+    EXPECT_EQ(server_failure(ambiguous, "x", "h").errc(), Errc::kTimeout) << ambiguous;
+  }
+  for (const int gone : {91, 189, 10107, 11600, 13435}) {
+    EXPECT_EQ(server_failure(gone, "x", "h").errc(), Errc::kUnreachable) << gone;
+    EXPECT_TRUE(breaks_connection(server_failure(gone, "x", "h"))) << gone;
+  }
+  EXPECT_EQ(server_failure(13, "x", "h").errc(), Errc::kDenied);
+  EXPECT_EQ(server_failure(18, "x", "h").errc(), Errc::kDenied);
+  EXPECT_EQ(server_failure(4242, "odd", "h").errc(), Errc::kCorrupt);
+  EXPECT_THAT(server_failure(4242, "odd", "h").what(), HasSubstr("odd, code 4242"));
+}
+
+}  // namespace
+}  // namespace simba::mongodb
