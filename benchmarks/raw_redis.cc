@@ -1,0 +1,99 @@
+#include "benchmarks/raw_redis.h"
+
+#include <hiredis/hiredis.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace simba::bench {
+namespace {
+
+constexpr const char* kLease = "16000";
+
+constexpr const char* kRelease =
+    "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0";
+
+// What a hand-over needs besides: a queue, and one message to its first.
+constexpr const char* kTakeOrQueue =
+    "if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) then return 1 end "
+    "redis.call('zadd', KEYS[2], 'nx', redis.call('time')[1], ARGV[1]) return 0";
+constexpr const char* kReleaseAndWake =
+    "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end redis.call('del', KEYS[1]) "
+    "local first = redis.call('zpopmin', KEYS[2])[1] "
+    "if first then redis.call('publish', KEYS[1] .. ':' .. first, 'released') end return 1";
+
+using Answer = std::unique_ptr<redisReply, void (*)(void*)>;
+
+[[noreturn]] void die(const char* why) {
+  std::fprintf(stderr, "simba_bench: redis: %s\n", why);
+  std::exit(2);
+}
+
+template <class... Words>
+Answer ask(redisContext* context, const char* format, Words... words) {
+  auto* reply = static_cast<redisReply*>(redisCommand(context, format, words...));
+  if (reply == nullptr) die(context->errstr);
+  if (reply->type == REDIS_REPLY_ERROR) die(reply->str);
+  return {reply, freeReplyObject};
+}
+
+redisContext* open(int port) {
+  redisContext* context = redisConnect("127.0.0.1", port);
+  if (context == nullptr || context->err != 0) die("no connection");
+  return context;
+}
+
+}  // namespace
+
+RawRedis::RawRedis(int port, std::string key)
+    : context_(open(port)), port_(port), key_(std::move(key)) {
+  release_ = load(kRelease);
+  queue_ = load(kTakeOrQueue);
+  wake_ = load(kReleaseAndWake);
+}
+
+RawRedis::~RawRedis() {
+  redisFree(context_);
+  if (bell_ != nullptr) redisFree(bell_);
+}
+
+std::string RawRedis::load(const char* script) {
+  return ask(context_, "SCRIPT LOAD %s", script)->str;
+}
+
+bool RawRedis::take(const std::string& owner) {
+  return ask(context_, "SET %s %s NX PX %s", key_.c_str(), owner.c_str(), kLease)->type ==
+         REDIS_REPLY_STATUS;
+}
+
+bool RawRedis::release(const std::string& owner) {
+  return ask(context_, "EVALSHA %s 1 %s %s", release_.c_str(), key_.c_str(), owner.c_str())
+             ->integer == 1;
+}
+
+void RawRedis::listen(const std::string& waiter) {
+  bell_ = open(port_);
+  ask(bell_, "SUBSCRIBE %s:%s", key_.c_str(), waiter.c_str());
+}
+
+void RawRedis::wait() {
+  void* message = nullptr;
+  if (redisGetReply(bell_, &message) != REDIS_OK) die(bell_->errstr);
+  freeReplyObject(message);
+}
+
+bool RawRedis::take_or_queue(const std::string& owner) {
+  return ask(context_, "EVALSHA %s 2 %s %s:queue %s %s", queue_.c_str(), key_.c_str(), key_.c_str(),
+             owner.c_str(), kLease)
+             ->integer == 1;
+}
+
+bool RawRedis::release_and_wake(const std::string& owner) {
+  return ask(context_, "EVALSHA %s 2 %s %s:queue %s", wake_.c_str(), key_.c_str(), key_.c_str(),
+             owner.c_str())
+             ->integer == 1;
+}
+
+}  // namespace simba::bench

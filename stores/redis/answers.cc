@@ -1,0 +1,172 @@
+// What the scripts answer, read with suspicion.
+#include <charconv>
+#include <chrono>
+#include <optional>
+
+#include "stores/redis/failure.h"
+#include "stores/redis/requests.h"
+
+namespace simba::redis {
+namespace {
+
+using Kind = Reply::Kind;
+
+constexpr std::int64_t kLargestToken = (std::int64_t{1} << 53) - 1;
+// A key without an end: somebody made it by hand.
+constexpr milliseconds kForEver = std::chrono::hours{24} * 3'650;
+
+[[noreturn]] void fail(const std::string& where) {
+  throw Error(Errc::kCorrupt, where + ": the server's answer to a script makes no sense");
+}
+
+void check(const Reply& reply, const std::string& where) {
+  if (reply.is_error()) throw failure(reply, where);
+}
+
+std::int64_t number(const Reply& reply, const std::string& where) {
+  if (reply.kind != Kind::kNumber) fail(where);
+  return reply.number;
+}
+
+const std::string& text(const Reply& reply, const std::string& where) {
+  if (reply.kind != Kind::kText) fail(where);
+  return reply.text;
+}
+
+// Digits: a number of a script would not survive as exactly everywhere.
+std::int64_t digits(const Reply& reply, const std::string& where) {
+  const std::string& all = text(reply, where);
+  std::int64_t value = -1;
+  const auto [end, error] = std::from_chars(all.data(), all.data() + all.size(), value);
+  if (error != std::errc{} || end != all.data() + all.size()) fail(where);
+  if (value < 0 || value > kLargestToken) fail(where);
+  return value;
+}
+
+StoreTime from_micros(std::int64_t micros) { return StoreTime(milliseconds(micros / 1'000)); }
+
+StoreTime time(const Reply& reply, const std::string& where) {
+  return from_micros(digits(reply, where));
+}
+
+Token token(const Reply& reply, const std::string& where) {
+  return static_cast<Token>(digits(reply, where));
+}
+
+struct Details {
+  milliseconds ttl, transition;
+  StoreTime start;
+};
+
+// "ttl transition start wire-id", the start in us: what another version, or another owner, has left
+// is not believed.
+std::optional<Details> details_of(std::string_view text, std::string_view owner) {
+  std::int64_t numbers[3] = {};
+  for (std::int64_t& number : numbers) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    const auto length = static_cast<std::size_t>(end - text.data());
+    if (error != std::errc{} || length == text.size() || *end != ' ' || number < 0) return {};
+    text.remove_prefix(length + 1);
+  }
+  if (text != owner) return {};
+  return Details{milliseconds(numbers[0]), milliseconds(numbers[1]), from_micros(numbers[2])};
+}
+
+// {token, ms left, owner, details}, which begin at `at`.
+Observation state_of(const std::vector<Reply>& items, std::size_t at, StoreTime now,
+                     const std::string& where) {
+  if (items.size() != at + 4) fail(where);
+  Observation seen;
+  seen.now = now;
+  const std::int64_t left = number(items[at + 1], where);
+  if (left == -2) {  // no such key: free
+    seen.owner = MutexOwner::none();
+    return seen;
+  }
+  seen.owner.token = token(items[at], where);
+  seen.owner.id = text(items[at + 2], where);
+  seen.owner.transition_at = now + (left == -1 ? kForEver : milliseconds(left));
+  if (left < -2) fail(where);
+  const auto details = details_of(text(items[at + 3], where), seen.owner.id);
+  if (seen.owner.id.empty() || !details) return seen;
+  seen.owner.acquired_at = details->start;
+  seen.owner.ttl_at = seen.owner.transition_at - details->transition;
+  return seen;
+}
+
+Observation granted(const Claim& claim, Token token, StoreTime now,
+                    std::optional<StoreTime> start) {
+  Observation seen;
+  seen.now = now;
+  seen.owner.id = claim.wire_id;
+  seen.owner.token = token;
+  seen.owner.acquired_at = start;
+  seen.owner.ttl_at = now + claim.ttl;
+  seen.owner.transition_at = now + claim.ttl + claim.transition;
+  return seen;
+}
+
+[[noreturn]] void too_early(const Claim& claim, std::int64_t left, const std::string& where) {
+  const std::string seconds = std::to_string((left + 999) / 1'000);
+  throw Error(Errc::kUnreachable,
+              where + ": the server has started without its data and does not know '" +
+                  std::string(claim.mutex) +
+                  "': somebody may still hold a lease that it has forgotten. It is granted in " +
+                  seconds +
+                  " s, once such leases have ended; restart-guard=off turns this off, persistence "
+                  "(appendonly yes) makes it unnecessary");
+}
+
+}  // namespace
+
+Observation read_take(const Claim& claim, const Reply& reply, const std::string& where) {
+  check(reply, where);
+  if (reply.kind == Kind::kText) {
+    const Token its = token(reply, where);
+    if (its == 0) fail(where);
+    return granted(claim, its, time(reply, where), time(reply, where));
+  }
+  const auto& items = reply.items;
+  if (reply.kind != Kind::kArray || items.size() < 2) fail(where);
+  const StoreTime now = time(items[0], where);
+  if (items.size() == 3) too_early(claim, number(items[2], where), where);
+  if (items.size() == 2) {
+    const Token its = token(items[1], where);
+    if (its == 0) fail(where);
+    return granted(claim, its, now, now);
+  }
+  return state_of(items, 1, now, where);
+}
+
+void read_renewals(std::span<const Claim> claims, const Reply& reply, const std::string& where,
+                   std::span<Answer> answers) {
+  check(reply, where);
+  if (reply.kind != Kind::kArray || reply.items.size() != claims.size() + 1) fail(where);
+  const StoreTime now = time(reply.items[0], where);
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const Reply& each = reply.items[i + 1];
+    if (each.kind == Kind::kText) {
+      const auto details = details_of(each.text, claims[i].wire_id);
+      answers[i] = granted(claims[i], claims[i].token, now,
+                           details ? std::optional(details->start) : std::nullopt);
+    } else {
+      answers[i] = state_of(each.items, 0, now, where);
+    }
+  }
+}
+
+void read_observations(const Reply& reply, const std::string& where, std::span<Answer> answers) {
+  check(reply, where);
+  if (reply.kind != Kind::kArray || reply.items.size() != answers.size() + 1) fail(where);
+  const StoreTime now = time(reply.items[0], where);
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    answers[i] = state_of(reply.items[i + 1].items, 0, now, where);
+  }
+}
+
+bool read_release(const Reply& reply, const std::string& where) {
+  check(reply, where);
+  return number(reply, where) == 1;
+}
+
+}  // namespace simba::redis

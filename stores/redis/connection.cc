@@ -1,0 +1,83 @@
+#include "stores/redis/connection.h"
+
+#include <poll.h>
+
+#include <array>
+
+#include "simba/error.h"
+
+namespace simba::redis {
+namespace {
+
+constexpr std::size_t kChunk = 16'384;
+
+}  // namespace
+
+void Connection::fail(Errc code, const std::string& why) {
+  shut_down();
+  throw Error(code, where_ + ": " + why + "; whether the server acted is unknown");
+}
+
+void Connection::send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop) try {
+  while (!bytes.empty()) {
+    const Transport::Moved moved = transport_->write(bytes.data(), bytes.size());
+    bytes.remove_prefix(moved.count);
+    if (moved.count == 0 && !kit::wait_for(descriptor(), moved.wants, deadline, stop)) {
+      fail(Errc::kTimeout, "the server takes no more commands");
+    }
+  }
+} catch (const Error& error) {
+  if (broken_) throw;
+  fail(error.errc(), error.what());
+}
+
+void Connection::receive(Replies& replies) { receive_from(&Transport::read, replies); }
+
+void Connection::await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop) {
+  // Short of time, the exact way: a nap may be longer than what is left.
+  if (deadline != LocalTime::max() && deadline - BootClock::now() < 2 * Transport::kNap) {
+    if (!wait_readable(deadline, stop)) return;
+    return receive(replies);
+  }
+  receive_from(&Transport::wait_and_read, replies);
+}
+
+// The first bytes by `how`, and then what else is there.
+void Connection::receive_from(Transport::Moved (Transport::*how)(char*, std::size_t),
+                              Replies& replies) try {
+  std::array<char, kChunk> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+  Transport::Moved moved = (transport_.get()->*how)(buffer.data(), buffer.size());
+  while (moved.count > 0) {
+    reader_.feed({buffer.data(), moved.count}, replies);
+    if (moved.count < buffer.size() && !transport_->has_more()) return;
+    moved = transport_->read(buffer.data(), buffer.size());
+  }
+  // What is encrypted does not wait by itself.
+  if (moved.wants != 0 && how == &Transport::wait_and_read) {
+    kit::wait_for(descriptor(), moved.wants, BootClock::now() + Transport::kNap);
+  }
+} catch (const Error& error) {
+  if (broken_) throw;
+  fail(error.errc(), error.what());
+}
+
+bool Connection::wait_readable(LocalTime deadline, const kit::StopSignal* stop) const {
+  if (transport_->has_more()) return true;
+  return kit::wait_for(descriptor(), POLLIN, deadline, stop);
+}
+
+Replies Connection::run(const Commands& commands, LocalTime deadline, const kit::StopSignal* stop) {
+  send(commands.bytes(), deadline, stop);
+  Replies replies;
+  while (replies.size() < commands.count()) {
+    const bool stopped = stop != nullptr && stop->is_requested();
+    if (stopped || BootClock::now() >= deadline) {
+      fail(Errc::kTimeout, "no answer within the deadline");
+    }
+    await(replies, deadline, stop);
+  }
+  if (replies.size() > commands.count()) fail(Errc::kCorrupt, "more answers than questions");
+  return replies;
+}
+
+}  // namespace simba::redis

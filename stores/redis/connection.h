@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "simba/time.h"
+#include "stores/kit/pool.h"
+#include "stores/redis/commands.h"
+#include "stores/redis/reply.h"
+#include "stores/redis/transport.h"
+
+namespace simba::redis {
+
+// What a server told of itself when the connection was made.
+struct ServerFacts {
+  bool can_read_only_scripts = false;  // EVALSHA_RO, from 7.0 on
+  // It has been up for a short while and loaded nothing: leases it gave before may be forgotten.
+  bool may_have_forgotten = false;
+  std::int64_t started = 0;  // no earlier than this by its own clock, in ms
+};
+
+// One connection: bytes out, replies in.
+//
+// Threads: one may receive while another sends; run() is both.
+// Errors: Error (kUnreachable, kTimeout, kCorrupt); afterwards it is not usable any more.
+class Connection : public kit::Pooled {
+ public:
+  Connection(std::unique_ptr<Transport> transport, std::string where)
+      : transport_(std::move(transport)), where_(std::move(where)) {}
+
+  bool is_usable() noexcept override { return !broken_ && transport_->is_open(); }
+  // The replies to all of them, in order.
+  Replies run(const Commands& commands, LocalTime deadline, const kit::StopSignal* stop = nullptr);
+
+  // All of it. When that takes too long the connection is of no use any more.
+  void send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop = nullptr);
+  // What has come; does not wait.
+  void receive(Replies& replies);
+  // The same, but waits for some. Returns without any at the deadline, at the stop, or for no
+  // reason.
+  void await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop = nullptr);
+  // For good, from any thread.
+  void shut_down() noexcept {
+    broken_ = true;
+    transport_->shut_down();
+  }
+
+  int descriptor() const { return transport_->descriptor(); }
+  const std::string& where() const { return where_; }  // "redis at host:port"
+
+  ServerFacts facts;
+
+ private:
+  bool wait_readable(LocalTime deadline, const kit::StopSignal* stop) const;
+  void receive_from(Transport::Moved (Transport::*how)(char*, std::size_t), Replies& replies);
+  [[noreturn]] void fail(Errc code, const std::string& why);
+
+  const std::unique_ptr<Transport> transport_;
+  const std::string where_;
+  ReplyReader reader_;
+  std::atomic<bool> broken_{false};
+};
+
+}  // namespace simba::redis

@@ -1,0 +1,264 @@
+#include "stores/redis/dialer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "stores/kit/url.h"
+#include "stores/redis/failure.h"
+#include "stores/redis/scripts.h"
+
+namespace simba::redis {
+namespace {
+
+constexpr std::uint16_t kPort = 6379, kSentinelPort = 26379;
+constexpr long kMostDatabases = 1'000'000;
+constexpr std::size_t kMostReplicas = 100;
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(Errc::kMisconfigured, "redis: " + why);
+}
+
+// "name:value" of a line in an INFO text; empty: not there.
+std::string_view field(std::string_view info, std::string_view name) {
+  for (std::size_t at = info.find(name); at != info.npos; at = info.find(name, at + 1)) {
+    const bool begins = at == 0 || info[at - 1] == '\n';
+    if (!begins || info.substr(at + name.size(), 1) != ":") continue;
+    const std::string_view rest = info.substr(at + name.size() + 1);
+    return rest.substr(0, rest.find_first_of("\r\n"));
+  }
+  return {};
+}
+
+std::int64_t number(std::string_view text, std::int64_t otherwise) {
+  std::int64_t value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// "7.0.15" is 70015.
+std::int64_t version(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot == text.npos) return 0;
+  const std::size_t second = text.find('.', dot + 1);
+  return number(text, 0) * 10'000 + number(text.substr(dot + 1), 0) * 100 +
+         (second == text.npos ? 0 : number(text.substr(second + 1), 0));
+}
+
+std::int64_t milliseconds_of(const Reply& time) {
+  if (time.items.size() != 2) return 0;
+  return number(time.items[0].text, 0) * 1'000 + number(time.items[1].text, 0) / 1'000;
+}
+
+void add_credentials(Commands& commands, const std::string& user, const std::string& password) {
+  if (password.empty()) return;
+  if (user.empty()) {
+    commands.add({"AUTH", password});
+  } else {
+    commands.add({"AUTH", user, password});
+  }
+}
+
+// With the address in front, and without the doubt: nothing of ours was asked yet.
+Error cannot_open(const Address& address, const Error& error) {
+  return {error.errc(), "redis at " + address.text() + ": " + error.what()};
+}
+
+}  // namespace
+
+Address parse_address(std::string_view text, std::uint16_t default_port) {
+  if (text.starts_with('/')) return {std::string(text), 0};
+  std::string_view host = text, port;
+  if (text.starts_with('[')) {
+    const std::size_t end = text.find(']');
+    if (end == text.npos) refuse("a host in brackets has no ']'");
+    host = text.substr(1, end - 1);
+    port = text.substr(end + 1);
+    if (!port.empty() && port.front() != ':') refuse("after ']' comes ':' and the port");
+    if (!port.empty()) port.remove_prefix(1);
+  } else if (const std::size_t colon = text.rfind(':'); colon != text.npos) {
+    host = text.substr(0, colon);
+    port = text.substr(colon + 1);
+    if (port.empty()) refuse("after ':' comes the port, a whole number from 1 to 65535");
+  }
+  if (host.empty()) refuse("a host is empty; write host:port, or /path/of/a/socket");
+  const long value =
+      port.empty() ? default_port : kit::parse_number("redis", "port", port, 1, 65'535);
+  return {std::string(host), static_cast<std::uint16_t>(value)};
+}
+
+Dialer::Dialer(RedisOptions options) : options_(std::move(options)) {
+  using Topology = RedisOptions::Topology;
+  const bool sentinel = options_.topology == Topology::kSentinel;
+  if (options_.hosts.empty()) refuse("no host is named");
+  for (const std::string& host : options_.hosts) {
+    hosts_.push_back(parse_address(host, sentinel ? kSentinelPort : kPort));
+    where_ += (hosts_.size() > 1 ? "," : "") + hosts_.back().text();
+  }
+  if (!options_.master.empty()) where_ += '/' + options_.master;
+  if (options_.topology == Topology::kServer && hosts_.size() > 1) {
+    refuse(std::to_string(hosts_.size()) +
+           " hosts are named, and one server is asked for; write redis+sentinel:// or "
+           "redis+cluster://");
+  }
+  if (sentinel && options_.master.empty()) {
+    refuse("the name of the master is missing; write redis+sentinel://host,host/NAME");
+  }
+  if (options_.database < 0 || options_.database > kMostDatabases) {
+    refuse("database " + std::to_string(options_.database) + " cannot be; 0 to " +
+           std::to_string(kMostDatabases));
+  }
+  if (is_cluster() && options_.database != 0) refuse("a cluster has database 0 alone");
+  if (options_.cert_file.empty() != options_.key_file.empty()) {
+    refuse("cert-file and key-file go together");
+  }
+  if (options_.replicas > kMostReplicas) {
+    refuse(std::to_string(options_.replicas) + " replicas cannot be; 0 to " +
+           std::to_string(kMostReplicas));
+  }
+  if (options_.connect_timeout <= milliseconds::zero()) refuse("connect-timeout is above 0 ms");
+  if (options_.transport == RedisOptions::Transport::kTls) {
+    tls_ = std::make_unique<TlsContext>(options_);
+  }
+}
+
+void Dialer::log(LogLevel level, const std::string& line) const {
+  if (options_.log) options_.log(level, line);
+}
+
+std::unique_ptr<Connection> Dialer::connect(const Address& address, LocalTime deadline,
+                                            const kit::StopSignal& stop) const try {
+  const int socket = connect_socket(address, deadline, stop);
+  std::unique_ptr<Transport> transport;
+  if (tls_ && !address.is_socket()) {
+    transport = std::make_unique<TlsTransport>(socket, *tls_, address, deadline, stop);
+  } else {
+    transport = std::make_unique<Transport>(socket);
+  }
+  return std::make_unique<Connection>(std::move(transport), "redis at " + address.text());
+} catch (const Error& error) {
+  throw cannot_open(address, error);
+}
+
+std::unique_ptr<Connection> Dialer::open(const Address* address, Purpose purpose,
+                                         const kit::StopSignal& stop) const {
+  const LocalTime deadline = BootClock::now() + options_.connect_timeout;
+  Address found;
+  if (address == nullptr) {
+    const bool sentinel = options_.topology == RedisOptions::Topology::kSentinel;
+    found = sentinel ? find_master(deadline, stop) : hosts_.front();
+  } else {
+    found = *address;
+  }
+  auto connection = connect(found, deadline, stop);
+  greet(*connection, purpose, deadline, stop);
+  return connection;
+}
+
+void Dialer::greet(Connection& connection, Purpose purpose, LocalTime deadline,
+                   const kit::StopSignal& stop) const {
+  const bool sentinel = options_.topology == RedisOptions::Topology::kSentinel;
+  Commands commands;
+  add_credentials(commands, options_.user, options_.password);
+  if (options_.database != 0) {
+    commands.add(Words().text("SELECT").number(options_.database));
+  }
+  if (sentinel) commands.add({"ROLE"});
+  const std::size_t needed = commands.count();
+  commands.add({"CLIENT", "SETNAME", options_.client_name});
+  if (purpose == Purpose::kCommands) {
+    for (const Script* script : {&acquire_script(), &guard_script(), &release_script()}) {
+      commands.add({"SCRIPT", "LOAD", script->text});
+    }
+    commands.add({"INFO"}).add({"TIME"});
+  }
+  Replies replies = connection.run(commands, deadline, &stop);
+  for (std::size_t i = 0; i < replies.size(); ++i) {
+    const bool matters = i < needed || replies[i].is_error("NOAUTH");
+    if (matters && replies[i].is_error()) throw failure(replies[i], connection.where());
+  }
+  if (sentinel) {
+    const Reply& role = replies[needed - 1];
+    if (role.items.empty() || role.items[0].text != "master") {
+      throw Error(Errc::kUnreachable,
+                  connection.where() + ": the sentinels say it is the master, and it is not yet");
+    }
+  }
+  if (purpose == Purpose::kCommands) {
+    inspect(connection, replies[replies.size() - 2].text, replies.back());
+  }
+}
+
+// What the server's settings mean for locks. `info` is an error's text where INFO is not allowed.
+void Dialer::inspect(Connection& connection, const std::string& info, const Reply& time) const {
+  const std::int64_t release = version(field(info, "redis_version"));
+  ServerFacts& facts = connection.facts;
+  facts.can_read_only_scripts = release >= 70'000;
+  if (release == 0) {
+    if (!warned_of_blindness_.exchange(true)) {
+      log(LogLevel::kWarning,
+          connection.where() +
+              ": INFO is not allowed (+info): whether the server forgets or evicts keys is not "
+              "known");
+    }
+    return;
+  }
+  if (release < 60'200) {
+    throw Error(Errc::kMisconfigured, connection.where() + ": version " +
+                                          std::string(field(info, "redis_version")) +
+                                          " is too old; 6.2 is the oldest that works");
+  }
+  const bool persists =
+      field(info, "aof_enabled") == "1" || number(field(info, "rdb_last_load_keys_loaded"), 0) > 0;
+  const std::int64_t uptime = number(field(info, "uptime_in_seconds"), 0);
+  facts.may_have_forgotten = !persists && options_.restart_guard == RedisOptions::RestartGuard::kOn;
+  facts.started = milliseconds_of(time) - uptime * 1'000;
+  const std::string_view policy = field(info, "maxmemory_policy");
+  const bool evicts = number(field(info, "maxmemory"), 0) > 0 && policy != "noeviction";
+  if (evicts && !warned_of_eviction_.exchange(true)) {
+    log(LogLevel::kWarning, connection.where() + ": maxmemory-policy " + std::string(policy) +
+                                " may drop a lease while its owner works, and then there are two; "
+                                "set maxmemory-policy noeviction, or give locks a server of their "
+                                "own");
+  }
+}
+
+Address Dialer::find_master(LocalTime deadline, const kit::StopSignal& stop) const {
+  std::optional<Error> trouble;
+  for (const Address& sentinel : hosts_) {
+    try {
+      if (const auto master = ask_sentinel(sentinel, deadline, stop)) return *master;
+      trouble.emplace(Errc::kMisconfigured, "the sentinel at " + sentinel.text() +
+                                                " knows no master '" + options_.master + "'");
+    } catch (const Error& error) {
+      // One that knows no master says more than one that does not answer.
+      if (!trouble || trouble->is_transient()) trouble = error;
+    }
+  }
+  throw Error(trouble->errc(),
+              "redis: no sentinel knows the master: " + std::string(trouble->what()));
+}
+
+std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime deadline,
+                                            const kit::StopSignal& stop) const {
+  // The others want their share of the time.
+  const LocalTime share = std::min(
+      deadline, BootClock::now() + options_.connect_timeout / static_cast<int>(hosts_.size()));
+  const auto connection = connect(sentinel, share, stop);
+  Commands commands;
+  add_credentials(commands, options_.sentinel_user, options_.sentinel_password);
+  commands.add({"SENTINEL", "get-master-addr-by-name", options_.master});
+  const Replies replies = connection->run(commands, share, &stop);
+  for (const Reply& reply : replies) {
+    if (reply.is_error()) throw failure(reply, "the sentinel at " + sentinel.text());
+  }
+  const Reply& answer = replies.back();
+  if (answer.kind == Reply::Kind::kNil) return std::nullopt;
+  if (answer.items.size() != 2) {
+    throw Error(Errc::kCorrupt, "the sentinel at " + sentinel.text() + " gave no address");
+  }
+  const long port = kit::parse_number("sentinel", "port", answer.items[1].text, 1, 65'535);
+  return Address{answer.items[0].text, static_cast<std::uint16_t>(port)};
+}
+
+}  // namespace simba::redis

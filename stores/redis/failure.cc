@@ -1,0 +1,94 @@
+#include "stores/redis/failure.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace simba::redis {
+namespace {
+
+struct Meaning {
+  std::string_view word;
+  Errc code;
+  std::string_view advice;
+};
+
+constexpr std::string_view kWait = "nothing was changed";
+
+// By the first word, which the server's protocol fixes.
+constexpr std::array kMeanings{
+    Meaning{"NOAUTH", Errc::kDenied,
+            "the server wants a password: write redis://user:password@host, or password-file=FILE"},
+    Meaning{"WRONGPASS", Errc::kDenied, "the user or the password is wrong"},
+    Meaning{"NOPERM", Errc::kDenied, "this user lacks a right, and ACL LOG tells which"},
+    Meaning{"READONLY", Errc::kDenied,
+            "the server only reads: it is a replica. Name the master, or let sentinels find it "
+            "(redis+sentinel://)"},
+    Meaning{"MOVED", Errc::kMisconfigured, "this is a cluster: write redis+cluster://"},
+    Meaning{"ASK", Errc::kUnreachable,
+            "the slot is on its way to another node; nothing was changed"},
+    Meaning{"CROSSSLOT", Errc::kMisconfigured, "the names of one mutex are in different slots"},
+    Meaning{"CLUSTERDOWN", Errc::kUnreachable, "the cluster does not serve this slot now"},
+    Meaning{"TRYAGAIN", Errc::kUnreachable, "the slot is on its way to another node"},
+    Meaning{"MASTERDOWN", Errc::kUnreachable, "the replica has lost its master"},
+    Meaning{"UNBLOCKED", Errc::kUnreachable, "the server has become a replica"},
+    Meaning{"LOADING", Errc::kUnreachable, "the server still loads its data"},
+    Meaning{"BUSY", Errc::kUnreachable, "a script of somebody keeps the server busy"},
+    Meaning{"OOM", Errc::kUnreachable,
+            "the server's memory is full (maxmemory); nothing was changed"},
+    Meaning{"MISCONF", Errc::kUnreachable,
+            "the server cannot write its snapshot and takes no writes; see its log"},
+    Meaning{"NOREPLICAS", Errc::kUnreachable,
+            "too few replicas are connected (min-replicas-to-write)"},
+    Meaning{"WRONGTYPE", Errc::kCorrupt, "a key of ours holds something that is not ours"},
+    Meaning{"CORRUPT", Errc::kCorrupt, "a key of ours holds what cannot be"},
+    Meaning{"NOSCRIPT", Errc::kUnreachable, kWait},
+    Meaning{"NOPROTO", Errc::kMisconfigured, "the server is too old; 6.2 is the oldest that works"},
+};
+
+const Meaning* meaning_of(std::string_view text) {
+  const std::string_view word = text.substr(0, text.find(' '));
+  const auto* const it = std::find_if(kMeanings.begin(), kMeanings.end(),
+                                      [&](const Meaning& each) { return each.word == word; });
+  return it == kMeanings.end() ? nullptr : it;
+}
+
+std::string one_line(std::string_view text) {
+  constexpr std::size_t kMost = 300;
+  std::string out(text.substr(0, kMost));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return out;
+}
+
+}  // namespace
+
+Error failure(const Reply& error, const std::string& where) {
+  static constexpr Meaning kOther{"", Errc::kCorrupt, "this was not expected of the server"};
+  static constexpr Meaning kOld{"", Errc::kMisconfigured,
+                                "the server does not know a command; 6.2 is the oldest that works"};
+  const std::string_view text = error.text;
+  const Meaning* meaning = meaning_of(text);
+  if (meaning == nullptr && text.find("unknown command") != text.npos) meaning = &kOld;
+  if (meaning == nullptr && text.find("The user executing the script") != text.npos) {
+    meaning = meaning_of("NOPERM");
+  }
+  if (meaning == nullptr) meaning = &kOther;
+  std::string what = where + ": " + std::string(meaning->advice);
+  if (meaning->word == "NOPERM") what += ": " + acl_advice();
+  return {meaning->code, what + " (" + one_line(text) + ')'};
+}
+
+bool wants_another_server(const Reply& error) {
+  return error.is_error("READONLY") || error.is_error("MASTERDOWN") || error.is_error("LOADING") ||
+         error.is_error("UNBLOCKED") || error.is_error("CLUSTERDOWN");
+}
+
+std::string acl_advice() {
+  return "as an administrator, run ACL SETUSER contender on >PASSWORD ~simba:* &simba:* "
+         "+@connection +@scripting +@read +@transaction +time +info +role +wait +set +del +pexpire "
+         "+zadd +zrem +zpopmin +publish +subscribe +unsubscribe +pubsub; docs/redis.md has what "
+         "observers need";
+}
+
+}  // namespace simba::redis

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+
+#include "simba/error.h"
+#include "stores/redis/reply.h"
+
+namespace simba::redis {
+
+// What an error of the server means to a caller: which kind of trouble, where, and what to do.
+Error failure(const Reply& error, const std::string& where);
+// After this the server is not the one to ask: it has become a replica, or is not one yet.
+bool wants_another_server(const Reply& error);
+// The rights that a contender needs, for an administrator to paste.
+std::string acl_advice();
+
+}  // namespace simba::redis

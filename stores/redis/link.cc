@@ -1,0 +1,314 @@
+#include "stores/redis/link.h"
+
+#include <sched.h>
+
+#include <condition_variable>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "simba/error.h"
+#include "stores/redis/parking.h"
+
+namespace simba::redis {
+namespace {
+
+// So many who wait are worth a thread that serves them.
+constexpr std::size_t kMany = 4;
+// A connection at rest for longer is looked at before it is used.
+constexpr milliseconds kRest{10};
+constexpr milliseconds kSilence{1'000};
+
+// One caller's, on its stack.
+struct Call {
+  enum State : std::uint32_t { kWaiting, kDrives, kDone };
+
+  Replies& replies;
+  Parking state{kWaiting};
+  std::optional<Error> error;
+
+  bool is_done() const { return state.value() == kDone; }
+};
+
+}  // namespace
+
+struct Link::State {
+  explicit State(kit::Pool::Borrowed its)
+      : borrowed(std::move(its)), connection(static_cast<Connection&>(borrowed.get())) {}
+
+  struct Pending {
+    Call* call;  // null: it has left
+    std::size_t left;
+    LocalTime sent;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+  using Woken = std::vector<const Parking*>;
+
+  kit::Pool::Borrowed borrowed;
+  Connection& connection;
+
+  std::mutex guard;
+  // All below guarded by guard.
+  std::deque<Pending> pending;
+  std::string out, being_sent;
+  bool driven = false;   // somebody reads, or has been asked to
+  bool parked = false;   // the driver waits for the server: who has something to send sends it
+  bool writing = false;  // somebody sends
+  LocalTime last_heard{};
+  std::optional<Error> broken;
+  // Of the link's own thread.
+  std::condition_variable offered;
+  bool is_offered = false, closed = false;
+
+  void append(const Commands& commands, Call* call, LocalTime now) {
+    out.append(commands.bytes());
+    pending.push_back({call, commands.count(), now});
+  }
+
+  // Sends all there is. Without the lock meanwhile.
+  void flush(Lock& lock, LocalTime deadline) {
+    while (!out.empty() && !writing && !broken) {
+      writing = true;
+      being_sent.swap(out);
+      lock.unlock();
+      std::optional<Error> trouble;
+      try {
+        connection.send(being_sent, deadline);
+      } catch (const Error& error) {
+        trouble = error;
+      }
+      lock.lock();
+      being_sent.clear();
+      writing = false;
+      if (trouble) break_off(*trouble);
+    }
+  }
+
+  // Who is not the driver gives others that were just woken the chance to come along: one system
+  // call sends what all of them have to say.
+  void flush_as_guest(Lock& lock, LocalTime deadline) {
+    if (!parked || writing) return;
+    if (pending.size() >= kMany) {
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+      if (!parked || writing) return;
+    }
+    flush(lock, deadline);
+  }
+
+  // Until `mine` is answered or, without it, until nobody waits; until the deadline or the stop.
+  void drive(Lock& lock, const Call* mine, LocalTime deadline, const kit::StopSignal* stop) {
+    Woken woken;
+    const auto is_over = [&] { return mine != nullptr ? mine->is_done() : pending.empty(); };
+    const auto must_end = [&] {
+      return stop != nullptr ? stop->is_requested() : BootClock::now() >= deadline;
+    };
+    while (!broken && !is_over() && !must_end()) {
+      flush(lock, deadline);
+      if (broken) break;
+      parked = true;
+      lock.unlock();
+      wake(woken);
+      Replies came;
+      std::optional<Error> trouble;
+      try {
+        connection.await(came, deadline, stop);
+      } catch (const Error& error) {
+        trouble = error;
+      }
+      lock.lock();
+      parked = false;
+      distribute(came, woken);
+      if (trouble) break_off(*trouble);
+    }
+    if (woken.empty()) return;
+    lock.unlock();
+    wake(woken);
+    lock.lock();
+  }
+
+  void distribute(Replies& came, Woken& woken) {
+    if (!came.empty()) last_heard = BootClock::now();
+    for (Reply& reply : came) {
+      if (pending.empty()) {
+        return break_off(
+            Error(Errc::kCorrupt, connection.where() + ": an answer without a question"));
+      }
+      Pending& first = pending.front();
+      if (first.call != nullptr) first.call->replies.push_back(std::move(reply));
+      if (--first.left > 0) continue;
+      if (first.call != nullptr) finish(*first.call, woken);
+      pending.pop_front();
+    }
+  }
+
+  static void finish(Call& call, Woken& woken) {
+    const bool sleeps = call.state.value() == Call::kWaiting;
+    const Parking* const parking = &call.state;
+    call.state.set(Call::kDone);
+    if (sleeps) woken.push_back(parking);
+  }
+
+  static void wake(Woken& woken) {
+    for (const Parking* each : woken) Parking::wake(each);
+    woken.clear();
+  }
+
+  void break_off(const Error& why) {
+    if (broken) return;
+    broken = why;
+    connection.shut_down();
+    Woken woken;
+    for (Pending& each : pending) {
+      if (each.call == nullptr) continue;
+      each.call->error = why;
+      finish(*each.call, woken);
+    }
+    pending.clear();
+    wake(woken);
+  }
+
+  // A caller that waited in vain.
+  void leave(const Call& call, LocalTime now) {
+    for (Pending& each : pending) {
+      if (each.call == &call) each.call = nullptr;
+    }
+    const LocalTime since = std::max(last_heard, pending.empty() ? now : pending.front().sent);
+    if (now - since >= kSilence) {
+      break_off(Error(Errc::kUnreachable, connection.where() +
+                                              ": the server has said nothing for a second; whether "
+                                              "it acted is unknown"));
+    }
+  }
+
+  Call* next_driver() {
+    for (const Pending& each : pending) {
+      if (each.call != nullptr) return each.call;
+    }
+    return nullptr;
+  }
+};
+
+Link::Link(kit::Pool::Borrowed borrowed) : state_(std::make_shared<State>(std::move(borrowed))) {}
+
+Link::~Link() {
+  {
+    const std::lock_guard lock(state_->guard);
+    state_->closed = true;
+    state_->offered.notify_all();
+  }
+  worker_.reset();
+}
+
+bool Link::run(const Commands& commands, LocalTime deadline, Replies& replies) {
+  State& state = *state_;
+  Call call{replies, Parking{Call::kWaiting}, {}};
+  State::Lock lock(state.guard);
+  if (state.broken) return false;
+  const LocalTime now = BootClock::now();
+  const bool rested = state.pending.empty() && !state.driven && now - state.last_heard > kRest;
+  if (rested && !state.connection.is_usable()) {
+    state.break_off(Error(Errc::kUnreachable, "closed"));
+    return false;
+  }
+  if (now >= deadline) {
+    throw Error(Errc::kTimeout, state.connection.where() +
+                                    ": the deadline has passed already; nothing was changed");
+  }
+  state.append(commands, &call, now);
+  bool drives = !std::exchange(state.driven, true);
+  if (drives) call.state.set(Call::kDrives);
+  if (!drives) state.flush_as_guest(lock, deadline);
+  LocalTime later = now;
+  while (!drives && !call.is_done() && later < deadline) {
+    if (call.state.value() == Call::kWaiting) {
+      lock.unlock();
+      call.state.wait(Call::kWaiting, deadline);
+      lock.lock();
+      later = BootClock::now();
+    }
+    drives = call.state.value() == Call::kDrives;
+  }
+  if (drives) state.drive(lock, &call, deadline, nullptr);
+  if (!call.is_done()) state.leave(call, BootClock::now());
+  if (drives || call.state.value() == Call::kDrives) hand_over(lock);
+  if (call.error) throw Error(*call.error);
+  if (call.is_done()) return true;
+  throw Error(Errc::kTimeout, state.connection.where() +
+                                  ": no answer within the deadline; whether the server acted is "
+                                  "unknown");
+}
+
+// The wheel is free: to whom it goes.
+void Link::hand_over(std::unique_lock<std::mutex>& lock) {
+  State& state = *state_;
+  state.driven = false;
+  if (state.broken) return;
+  Call* const next = state.next_driver();
+  if (next == nullptr) return state.flush(lock, BootClock::now());  // what somebody posted
+  state.driven = true;
+  if (state.pending.size() >= kMany && start_worker()) {
+    state.is_offered = true;
+    lock.unlock();
+    state.offered.notify_one();
+    return;
+  }
+  next->state.set(Call::kDrives);
+  const Parking* const parking = &next->state;
+  lock.unlock();
+  Parking::wake(parking);
+}
+
+bool Link::start_worker() try {
+  if (worker_) return true;
+  worker_ =
+      std::make_unique<kit::Worker>("simba-redis", [shared = state_](const kit::StopSignal& stop) {
+        State& state = *shared;
+        State::Lock lock(state.guard);
+        while (!state.closed) {
+          if (!state.is_offered) {
+            state.offered.wait(lock);
+            continue;
+          }
+          state.is_offered = false;
+          // Its end lets go of the lock to wake others: somebody may have come meanwhile.
+          while (!state.pending.empty() && !state.broken && !stop.is_requested()) {
+            state.drive(lock, nullptr, LocalTime::max(), &stop);
+          }
+          state.driven = false;
+        }
+      });
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+void Link::post(const Commands& commands) noexcept try {
+  State& state = *state_;
+  State::Lock lock(state.guard);
+  if (state.broken) return;
+  const LocalTime now = BootClock::now();
+  state.append(commands, nullptr, now);
+  // What does not fit into the socket now breaks the connection: it is stuck.
+  if (!state.driven || state.parked) state.flush(lock, now);
+} catch (const std::exception&) {
+  return;  // whoever uses it next hears of the trouble
+}
+
+void Link::give_up(const Error& why) {
+  const std::lock_guard lock(state_->guard);
+  state_->break_off(why);
+}
+
+bool Link::is_broken() const {
+  const std::lock_guard lock(state_->guard);
+  return state_->broken.has_value();
+}
+
+const ServerFacts& Link::facts() const { return state_->connection.facts; }
+const std::string& Link::where() const { return state_->connection.where(); }
+
+}  // namespace simba::redis

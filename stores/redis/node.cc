@@ -1,0 +1,90 @@
+#include "stores/redis/node.h"
+
+#include <utility>
+
+#include "simba/error.h"
+
+namespace simba::redis {
+namespace {
+
+// The one that is shared, and a few for calls that wait for replicas.
+constexpr std::size_t kMostConnections = 8;
+
+kit::Pool::Options pool_options(const std::shared_ptr<const Dialer>& dialer,
+                                const std::optional<Address>& address) {
+  kit::Pool::Options options;
+  options.name = address ? "redis at " + address->text() : dialer->where();
+  options.most = kMostConnections;
+  options.reserved = 0;
+  options.open = [dialer, address](const kit::StopSignal& stop) {
+    return dialer->open(address ? &*address : nullptr, Dialer::Purpose::kCommands, stop);
+  };
+  return options;
+}
+
+}  // namespace
+
+Node::Node(std::shared_ptr<const Dialer> dialer, std::optional<Address> address)
+    : dialer_(std::move(dialer)),
+      address_(std::move(address)),
+      pool_(pool_options(dialer_, address_)) {}
+
+Node::~Node() = default;
+
+std::shared_ptr<Link> Node::current() const {
+  const std::lock_guard lock(guard_);
+  return link_;
+}
+
+std::shared_ptr<Link> Node::link(LocalTime deadline) {
+  std::unique_lock lock(guard_);
+  std::shared_ptr<Link> lost;  // goes without the lock
+  while (true) {
+    if (link_ && !link_->is_broken()) return link_;
+    lost = std::move(link_);
+    if (!opening_) break;
+    const LocalTime now = BootClock::now();
+    if (now >= deadline) {
+      throw Error(Errc::kTimeout,
+                  dialer_->where() + ": no connection was open before the deadline");
+    }
+    opened_.wait_for(lock, deadline - now);
+  }
+  opening_ = true;
+  lock.unlock();
+  lost.reset();
+  std::shared_ptr<Link> made;
+  std::optional<Error> trouble;
+  try {
+    made = std::make_shared<Link>(pool_.borrow(Lane::kKeep, deadline));
+  } catch (const Error& error) {
+    trouble = error;
+  }
+  lock.lock();
+  opening_ = false;
+  link_ = made;
+  opened_.notify_all();
+  if (trouble) throw Error(*trouble);
+  return made;
+}
+
+Replies Node::run(const Commands& commands, LocalTime deadline) {
+  Replies replies;
+  // Nothing has been sent on one that was lost while it rested.
+  if (link(deadline)->run(commands, deadline, replies)) return replies;
+  if (link(deadline)->run(commands, deadline, replies)) return replies;
+  throw Error(Errc::kUnreachable, dialer_->where() + ": the connection was closed at once");
+}
+
+void Node::post(const Commands& commands) noexcept {
+  if (const auto link = current()) link->post(commands);
+}
+
+kit::Pool::Borrowed Node::borrow(LocalTime deadline) { return pool_.borrow(Lane::kKeep, deadline); }
+
+void Node::leave(const Error& why) {
+  if (const auto link = current()) link->give_up(why);
+  pool_.drop_idle();
+}
+
+}  // namespace simba::redis

@@ -1,0 +1,324 @@
+#include <csignal>
+#include <thread>
+
+#include "simba/locker.h"
+#include "stores/redis/dialer.h"
+#include "stores/redis/redis_fixture.h"
+
+// Servers that are killed, forget, follow others, evict, or speak TLS.
+namespace simba::redis {
+namespace {
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_redis();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+  std::shared_ptr<Store> open(const std::string& url) { return open_alone(url, log.sink()); }
+
+  const std::string m = "m";
+  Lines log;
+};
+
+constexpr const char* kUnguarded = "restart-guard=off";
+
+TEST_F(ServerTest, AKilledServerThatKeepsItsDataKeepsTermsAndTokens) {
+  servers::RedisServer server({.config = {{"appendonly", "yes"}, {"appendfsync", "always"}}});
+  server.start();
+  const Client client(open(server.url()), {});
+  Contender owner(client, m, lease(30s, 10s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Token token = owner.token();
+  server.kill_restart();
+  const auto store = open(server.url());
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(observe(*store, m).owner.token, token); }) == "none";
+  }));
+  EXPECT_EQ(take(*store, m, "b~1").owner.token, token) << "held still";
+  EXPECT_EQ(renew(*store, m, owner.wire_id(), token).owner.token, token);
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(owner.released(), 0);
+}
+
+TEST_F(ServerTest, WithoutAServerAnOwnerLosesInTimeAndContendsAgainWhenItIsBack) {
+  servers::RedisServer server;
+  server.start();
+  const Client client(open(server.url(kUnguarded)), {});
+  Contender owner(client, m, lease(2s, 1s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  server.kill();
+  ASSERT_TRUE(eventually([&] { return owner.released() == 1; }));
+  EXPECT_FALSE(owner.is_owner());
+  const auto store = open(server.url());
+  EXPECT_THAT(error_of([&] { observe(*store, m); }), HasSubstr("Connection refused"));
+  server.start();
+  EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
+}
+
+// Killed while a thousand claims are on the way: each is answered or ambiguous, and what an answer
+// said is true.
+TEST_F(ServerTest, AServerKilledInMidPipelineLeavesNoAnswerThatIsWrong) {
+  servers::RedisServer server({.config = {{"appendonly", "yes"}, {"appendfsync", "always"}}});
+  server.start();
+  const auto store = open(server.url());
+  take(*store, "warm", "a~1");
+  std::vector<std::string> names;
+  for (int i = 0; i < 1'000; ++i) names.push_back("m." + std::to_string(1'000 + i));
+  std::vector<Claim> claims;
+  for (const std::string& name : names) claims.push_back({name, "a~1", 0, 0, 300s, 60s});
+  std::thread killer([&] {
+    std::this_thread::sleep_for(5ms);
+    server.kill();
+  });
+  Answers answers;
+  const std::string said = error_of([&] { answers = store->contend(claims, soon()); });
+  killer.join();
+  EXPECT_TRUE(said == "none" || said.find("unknown") != said.npos ||
+              said.find("refused") != said.npos)
+      << said;
+  server.start();
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto* seen = std::get_if<Observation>(&answers[i]);
+    if (seen == nullptr) {
+      EXPECT_TRUE(std::get<Error>(answers[i]).is_transient());
+      continue;
+    }
+    ASSERT_TRUE(eventually([&] {
+      return error_of([&] {
+               EXPECT_EQ(observe(*store, names[i]).owner.token, seen->owner.token);
+             }) == "none";
+    }));
+  }
+  // Asked again under the same ids, all are granted.
+  ASSERT_TRUE(eventually(
+      [&] { return error_of([&] { answers = store->contend(claims, soon()); }) == "none"; }));
+  for (const Answer& each : answers) EXPECT_EQ(observed(each).owner.id, "a~1");
+}
+
+TEST_F(ServerTest, AServerThatForgotItsDataGrantsOnlyWhenOldLeasesHaveEnded) {
+  servers::RedisServer server;
+  server.start();
+  const auto store = open(server.url());
+  const std::string said = error_of([&] { take(*store, m, "a~1"); });
+  EXPECT_THAT(said, HasSubstr("granted in"));
+  EXPECT_THAT(said, HasSubstr("restart-guard=off"));
+  EXPECT_EQ(server({"EXISTS", "simba:{m}"}), "0");
+  // A shorter lease has ended sooner.
+  EXPECT_TRUE(eventually(
+      [&] { return error_of([&] { take(*store, m, "a~1", 0, 1s, 500ms); }) == "none"; }));
+  EXPECT_GE(std::stoll(server.info("uptime_in_seconds")), 1);
+  EXPECT_EQ(error_of([&] { take(*open(server.url(kUnguarded)), "other", "a~1"); }), "none");
+}
+
+TEST_F(ServerTest, AMutexThatTheServerKnowsIsGrantedAtOnce) {
+  servers::RedisServer server;
+  server.start();
+  const auto store = open(server.url());
+  server({"SET", "simba:{m}:fence", "17"});
+  EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
+}
+
+TEST_F(ServerTest, APersistentServerIsNotWaitedFor) {
+  servers::RedisServer server({.config = {{"appendonly", "yes"}}});
+  server.start();
+  EXPECT_EQ(take(*open(server.url()), m, "a~1").owner.id, "a~1");
+}
+
+TEST_F(ServerTest, AContenderWaitsOutTheGuardByItself) {
+  servers::RedisServer server;
+  server.start();
+  const Client client(open(server.url()), {});
+  Contender owner(client, m, lease(2s, 1s));
+  EXPECT_FALSE(owner.is_owner());
+  EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
+  EXPECT_GE(std::stoll(server.info("uptime_in_seconds")), 2);
+}
+
+TEST_F(ServerTest, APolicyThatEvictsLocksIsWarnedAboutOnce) {
+  servers::RedisServer server(
+      {.config = {{"maxmemory", "50mb"}, {"maxmemory-policy", "allkeys-lru"}}});
+  server.start();
+  const auto store = open(server.url(kUnguarded));
+  take(*store, m, "a~1");
+  server({"CLIENT", "KILL", "TYPE", "normal"});
+  EXPECT_TRUE(eventually([&] { return error_of([&] { observe(*store, m); }) == "none"; }));
+  EXPECT_EQ(log.count("maxmemory-policy allkeys-lru"), 1u) << log.all();
+}
+
+TEST_F(ServerTest, AFullServerSaysSoAndTakesNothing) {
+  servers::RedisServer server({.config = {{"maxmemory", "1"}}});
+  server.start();
+  EXPECT_THAT(error_of([&] { take(*open(server.url(kUnguarded)), m, "a~1"); }),
+              HasSubstr("memory is full"));
+}
+
+TEST_F(ServerTest, AReplicaServesObserversAndDeniesContenders) {
+  servers::RedisServer master, replica;
+  master.start();
+  replica.start();
+  replica.follow(master);
+  const auto store = open(master.url(kUnguarded));
+  take(*store, m, "a~1");
+  const auto other = open(replica.url(kUnguarded));
+  EXPECT_TRUE(eventually([&] { return observe(*other, m).owner.id == "a~1"; }));
+  EXPECT_THAT(error_of([&] { take(*other, m, "b~1"); }), HasSubstr("redis+sentinel"));
+  // Promoted, it is a master with what it had.
+  replica({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(take(*other, m, "b~1").owner.id, "a~1"); }) == "none";
+  }));
+}
+
+TEST_F(ServerTest, AFailoverOnCommandHandsTermsAndTokensToTheReplica) {
+  servers::RedisServer master, replica;
+  master.start();
+  replica.start();
+  replica.follow(master);
+  ASSERT_TRUE(eventually([&] {
+    return master.info("connected_slaves") == "1" && replica.info("master_link_status") == "up";
+  }));
+  const auto store = open(master.url(kUnguarded));
+  const Token token = take(*store, m, "a~1", 0, 60s, 30s).owner.token;
+  ASSERT_TRUE(eventually([&] {
+    return master({"FAILOVER", "TO", "127.0.0.1", std::to_string(replica.port())}) == "OK";
+  }));
+  ASSERT_TRUE(eventually([&] { return replica.info("role") == "master"; }));
+  const auto other = open(replica.url(kUnguarded));
+  EXPECT_EQ(renew(*other, m, "a~1", token).owner.token, token);
+  ASSERT_TRUE(eventually([&] { return master.info("role") == "slave"; }));
+  EXPECT_THAT(error_of([&] { take(*store, m, "b~1"); }), HasSubstr("replica"));
+}
+
+TEST_F(ServerTest, AGrantThatTooFewReplicasHaveIsGivenBack) {
+  servers::RedisServer master, replica;
+  master.start();
+  replica.start();
+  const auto store = open(master.url("restart-guard=off&replicas=1"));
+  const std::string said =
+      error_of([&] { take(*store, m, "a~1", 0, 20s, 10s, BootClock::now() + 1s); });
+  EXPECT_THAT(said, HasSubstr("0 of 1 replicas"));
+  EXPECT_EQ(master({"EXISTS", "simba:{m}"}), "0") << "given back";
+  replica.follow(master);
+  ASSERT_TRUE(eventually([&] { return replica.info("master_link_status") == "up"; }));
+  const Token token = take(*store, m, "a~1").owner.token;
+  EXPECT_EQ(replica({"GET", "simba:{m}"}), "a~1") << "the replica had it before the answer";
+  // A renewal without them is none; others are not held up by it.
+  replica.pause();
+  std::thread slow([&] {
+    EXPECT_THAT(error_of([&] { renew(*store, m, "a~1", token, 20s, 10s, BootClock::now() + 2s); }),
+                HasSubstr("0 of 1 replicas"));
+  });
+  const LocalTime began = BootClock::now();
+  EXPECT_EQ(observe(*store, m).owner.token, token);
+  EXPECT_LT(BootClock::now() - began, 900ms) << "it waited behind WAIT";
+  slow.join();
+  replica.resume();
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token); }) ==
+           "none";
+  }));
+}
+
+TEST_F(ServerTest, AUnixSocketIsServed) {
+  servers::RedisServer server;
+  server.start();
+  const auto store = open("redis://" + server.socket().string() + "?restart-guard=off");
+  EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
+  const auto other = open("redis:?restart-guard=off&socket=" + server.socket().string());
+  const Hints hints(*other, m);
+  ASSERT_TRUE(hints.awaits_live());
+  release(*store, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return hints.count() > 1; }));
+  EXPECT_THAT(error_of([&] { take(*open("redis:///nowhere/r.sock"), m, "a~1"); }),
+              HasSubstr("No such file"));
+}
+
+// The default for SIGPIPE is the end of the process.
+TEST_F(ServerTest, WritingToAServerThatIsGoneRaisesNoSignal) {
+  using Transport = servers::RedisSettings::Transport;
+  struct sigaction before {};
+  struct sigaction deadly {};
+  deadly.sa_handler = SIG_DFL;
+  sigaction(SIGPIPE, &deadly, &before);
+  for (const Transport transport : {Transport::kPlain, Transport::kTls}) {
+    servers::RedisServer server({.transport = transport, .config = {}});
+    server.start();
+    const Dialer dialer(redis_options(server.url()));
+    const kit::StopSignal never;
+    const auto connection = dialer.open(nullptr, Dialer::Purpose::kSubscription, never);
+    server.kill();
+    int refused = 0;
+    for (int i = 0; i < 5; ++i) {
+      const std::string said =
+          error_of([&] { connection->send(Commands().add({"PING"}).bytes(), soon()); });
+      refused += said == "none" ? 0 : 1;
+    }
+    EXPECT_GE(refused, 3);
+  }
+  sigaction(SIGPIPE, &before, nullptr);
+}
+
+class TlsTest : public ServerTest {
+ protected:
+  void SetUp() override {
+    ServerTest::SetUp();
+    if (IsSkipped()) return;
+    try {
+      server = std::make_unique<servers::RedisServer>(servers::RedisSettings{
+          .transport = servers::RedisSettings::Transport::kTls, .config = {}});
+      server->start();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+  std::unique_ptr<servers::RedisServer> server;
+};
+
+TEST_F(TlsTest, TheServerProvesWhoItIs) {
+  const auto store = open(server->url(kUnguarded));
+  EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
+  const auto other = open(server->url(kUnguarded));
+  const Hints hints(*other, m);
+  ASSERT_TRUE(hints.awaits_live());
+  release(*store, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return hints.count() > 1; }));
+}
+
+TEST_F(TlsTest, ManyThreadsShareOneConnection) {
+  const Client client(open(server->url(kUnguarded)), {});
+  std::vector<std::thread> threads;
+  std::atomic<int> pairs{0};
+  for (int i = 0; i < 12; ++i) {
+    threads.emplace_back([&, i] {
+      SimbaLocker locker(client, m + std::to_string(i));
+      for (int k = 0; k < 50; ++k) {
+        locker.lock();
+        locker.unlock();
+        ++pairs;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pairs, 600);
+}
+
+TEST_F(TlsTest, AServerThatCannotProveItIsRefused) {
+  const std::string plain = "127.0.0.1:" + std::to_string(server->port());
+  EXPECT_THAT(error_of([&] { observe(*open("rediss://" + plain), m); }), HasSubstr("ca-file"));
+  const std::string wrong = server->url("server-name=elsewhere.example");
+  EXPECT_THAT(error_of([&] { observe(*open(wrong), m); }), HasSubstr("mismatch"));
+  EXPECT_THAT(error_of([&] { open(server->url("cert-file=/nowhere")); }), HasSubstr("go together"));
+  EXPECT_THAT(error_of([&] { open("rediss://h?ca-file=/nowhere"); }), HasSubstr("/nowhere"));
+  servers::RedisServer clear;
+  clear.start();
+  EXPECT_THAT(
+      error_of([&] { observe(*open("rediss://" + clear.address() + "?connect-timeout=300"), m); }),
+      HasSubstr("speak TLS"));
+}
+
+}  // namespace
+}  // namespace simba::redis

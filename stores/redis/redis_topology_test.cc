@@ -1,0 +1,197 @@
+#include <thread>
+
+#include "stores/redis/names.h"
+#include "stores/redis/redis_fixture.h"
+
+// Sentinels that make another server the master, and a cluster whose slots move.
+namespace simba::redis {
+namespace {
+
+constexpr const char* kUnguarded = "restart-guard=off";
+
+class TopologyTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_redis();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+  std::shared_ptr<Store> open(const std::string& url) { return open_alone(url, log.sink()); }
+  Lines log;
+};
+
+TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
+  servers::RedisSentinels sentinels;
+  sentinels.start();
+  const std::string m = "m";
+  const Client client(open(sentinels.url(kUnguarded)), {});
+  Contender owner(client, m, lease(20s, 10s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Client other(open(sentinels.url(kUnguarded)), {});
+  ContendOptions options = lease(20s, 10s);
+  options.safety_poll = 2s;
+  Contender waiter(other, m, options);
+  ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
+  const Token token = owner.token();
+  // The replicas have it: this failover loses nothing.
+  ASSERT_TRUE(eventually([&] {
+    return sentinels[1]({"GET", "simba:{m}:token"}) == std::to_string(token) &&
+           sentinels[2]({"GET", "simba:{m}:token"}) == std::to_string(token);
+  }));
+  sentinels[0].kill();
+  const auto store = open(sentinels.url(kUnguarded));
+  ASSERT_TRUE(eventually([&] { return sentinels.master() != 0; }, 40s));
+  ASSERT_TRUE(eventually(
+      [&] {
+        return error_of([&] { EXPECT_EQ(take(*store, m, "c~1").owner.token, token); }) == "none";
+      },
+      40s));
+  EXPECT_TRUE(owner.is_owner()) << "it renews on the new master";
+  EXPECT_EQ(owner.released(), 0);
+  EXPECT_EQ(waiter.acquired(), 0);
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); })) << "subscriptions follow the master";
+  EXPECT_GT(waiter.token(), token);
+}
+
+TEST_F(TopologyTest, SentinelsThatKnowNothingAreToldApartFromThoseThatAreDown) {
+  servers::RedisSentinels sentinels;
+  sentinels.start();
+  const std::string wrong = "redis+sentinel://" + sentinels.addresses() + "/another";
+  EXPECT_THAT(error_of([&] { observe(*open(wrong), "m"); }),
+              HasSubstr("knows no master 'another'"));
+  EXPECT_THAT(error_of([&] { observe(*open("redis+sentinel://127.0.0.1:1/x"), "m"); }),
+              HasSubstr("Connection refused"));
+  EXPECT_THAT(error_of([&] { open("redis+sentinel://127.0.0.1:1"); }),
+              HasSubstr("name of the master"));
+}
+
+class ClusterTest : public TopologyTest {
+ protected:
+  void SetUp() override {
+    TopologyTest::SetUp();
+    if (IsSkipped()) return;
+    cluster = std::make_unique<servers::RedisCluster>();
+    cluster->start();
+    url = cluster->url(kUnguarded);
+  }
+  std::unique_ptr<servers::RedisCluster> cluster;
+  std::string url;
+};
+
+TEST_F(ClusterTest, EveryMutexIsServedByTheMasterOfItsSlot) {
+  const auto store = open(url);
+  std::vector<std::string> names;
+  for (int i = 0; i < 60; ++i) names.push_back("m" + std::to_string(100 + i));
+  std::vector<Claim> claims;
+  for (const std::string& name : names) claims.push_back({name, "a~1", 0, 0, 60s, 30s});
+  const Answers taken = store->contend(claims, soon());
+  std::array<int, 3> served{};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    claims[i].token = observed(taken[i]).owner.token;
+    const std::size_t master = cluster->owner(slot_of(names[i]));
+    ++served.at(master);
+    EXPECT_EQ((*cluster)[master]({"GET", "simba:{" + names[i] + "}"}), "a~1");
+  }
+  for (const int each : served) EXPECT_GT(each, 0);
+  for (const Answer& each : store->contend(claims, soon()))
+    EXPECT_EQ(observed(each).owner.id, "a~1");
+  EXPECT_EQ(store->list("m1", 100, soon()).size(), 60u);
+  store->release(claims, soon());
+  EXPECT_TRUE(store->list("m1", 100, soon()).empty());
+}
+
+TEST_F(ClusterTest, ASlotThatMovesTakesTermsAndWaitersWithIt) {
+  const std::string m = "m";
+  const unsigned slot = slot_of(m);
+  const std::size_t from = cluster->owner(slot), to = (from + 1) % 3;
+  const Client client(open(url), {});
+  Contender owner(client, m, lease(20s, 10s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Token token = owner.token();
+  ContendOptions options = lease(20s, 10s);
+  options.safety_poll = 1s;
+  const Client other(open(url), {});
+  Contender waiter(other, m, options);
+  ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
+  const auto store = open(url);
+  EXPECT_EQ(observe(*store, m).owner.token, token);
+  cluster->begin_move(slot, to);
+  // Half moved: a mutex that is not here yet is asked for there.
+  ASSERT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(observe(*store, m).owner.token, token); }) == "none";
+  }));
+  cluster->end_move(slot, from, to);
+  ASSERT_EQ(cluster->owner(slot), to);
+  EXPECT_EQ(renew(*store, m, owner.wire_id(), token).owner.token, token);
+  EXPECT_TRUE(owner.is_owner());
+  // The waiter's next poll is sent on, and its subscription follows.
+  const std::string channel = "simba:{m}";
+  ASSERT_TRUE(eventually([&] {
+    return (*cluster)[to]({"PUBSUB", "NUMSUB", channel}).ends_with("\n1");
+  })) << "the subscription has not moved";
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
+  EXPECT_GT(waiter.token(), token);
+}
+
+TEST_F(ClusterTest, ATermIsRenewedWhereItsKeysAreThoughTheSlotHasNotMovedYet) {
+  const std::string m = "m";
+  const unsigned slot = slot_of(m);
+  const std::size_t from = cluster->owner(slot), to = (from + 2) % 3;
+  const auto store = open(url);
+  const Token token = take(*store, m, "a~1").owner.token;
+  cluster->begin_move(slot, to);
+  EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token) << "its keys are still here";
+  cluster->move_keys(slot, from, to);
+  EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token) << "asked for there";
+  EXPECT_EQ(take(*store, m, "b~1").owner.id, "a~1");
+  cluster->end_move(slot, from, to);
+  EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token);
+}
+
+// A cluster does not run a script whose keys may be on either side.
+TEST_F(ClusterTest, AFreeMutexOfASlotThatIsHalfMovedWaitsForTheOtherHalf) {
+  const std::string m = "m";
+  const unsigned slot = slot_of(m);
+  const std::size_t from = cluster->owner(slot), to = (from + 2) % 3;
+  const auto store = open(url);
+  observe(*store, m);
+  cluster->begin_move(slot, to);
+  EXPECT_THAT(error_of([&] { take(*store, m, "a~1"); }), HasSubstr("on its way to another node"));
+  const Client client(store, {});
+  Contender contender(client, m, lease(20s, 10s));
+  cluster->end_move(slot, from, to);
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }));
+}
+
+TEST_F(ClusterTest, ADeadMasterFailsItsOwnMutexesAlone) {
+  const auto store = open(url);
+  std::vector<std::string> names;
+  std::vector<Claim> claims;
+  for (int i = 0; i < 30; ++i) names.push_back("m" + std::to_string(100 + i));
+  for (const std::string& name : names) claims.push_back({name, "a~1", 0, 0, 60s, 30s});
+  store->contend(claims, soon());
+  std::vector<std::size_t> owners;
+  for (const std::string& name : names) owners.push_back(cluster->owner(slot_of(name)));
+  (*cluster)[0].kill();
+  const Answers answers = store->contend(claims, soon(4s));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto* error = std::get_if<Error>(&answers[i]);
+    EXPECT_EQ(error != nullptr, owners[i] == 0) << names[i] << (error ? error->what() : "");
+  }
+}
+
+TEST_F(ClusterTest, AServerOfAClusterAskedAsOneSaysWhatToWrite) {
+  const auto store = open((*cluster)[0].url(kUnguarded));
+  std::string said;
+  for (int i = 0; i < 20 && said.find("redis+cluster") == said.npos; ++i) {
+    said = error_of([&] { take(*store, "m" + std::to_string(i), "a~1"); });
+  }
+  EXPECT_THAT(said, HasSubstr("redis+cluster"));
+}
+
+}  // namespace
+}  // namespace simba::redis

@@ -1,0 +1,196 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "simba/redis.h"
+#include "stores/redis/commands.h"
+#include "stores/redis/dialer.h"
+#include "stores/redis/failure.h"
+#include "stores/redis/names.h"
+#include "stores/redis/reply.h"
+#include "stores/redis/requests.h"
+
+namespace simba::redis {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Topology = RedisOptions::Topology;
+
+std::string refusal(const std::string& url) {
+  try {
+    const Dialer dialer(redis_options(url));
+    return "none";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisconfigured);
+    return error.what();
+  }
+}
+
+TEST(RedisUrl, TheDefaultsAreALocalServer) {
+  for (const char* url : {"redis:", "redis://", "redis:///"}) {
+    const RedisOptions options = redis_options(url);
+    EXPECT_THAT(options.hosts, ElementsAre("127.0.0.1:6379")) << url;
+    EXPECT_EQ(options.topology, Topology::kServer);
+    EXPECT_EQ(options.transport, RedisOptions::Transport::kPlain);
+    EXPECT_EQ(options.queue, RedisOptions::Queue::kShared) << "old and new JVM versions are served";
+    EXPECT_EQ(options.restart_guard, RedisOptions::RestartGuard::kOn);
+    EXPECT_EQ(options.replicas, 0u);
+  }
+}
+
+TEST(RedisUrl, HostUserPasswordAndDatabase) {
+  const RedisOptions options = redis_options("rediss://me:p%40ss%3A@db.example:7000/3?replicas=2");
+  EXPECT_THAT(options.hosts, ElementsAre("db.example:7000"));
+  EXPECT_EQ(options.user, "me");
+  EXPECT_EQ(options.password, "p@ss:");
+  EXPECT_EQ(options.database, 3);
+  EXPECT_EQ(options.replicas, 2u);
+  EXPECT_EQ(options.transport, RedisOptions::Transport::kTls);
+  EXPECT_EQ(redis_options("redis://:secret@h").password, "secret");
+  EXPECT_EQ(redis_options("redis://:secret@h").user, "");
+}
+
+TEST(RedisUrl, ASocketIsAPathWithoutAHost) {
+  EXPECT_THAT(redis_options("redis:///run/redis/r.sock").hosts, ElementsAre("/run/redis/r.sock"));
+  EXPECT_THAT(redis_options("redis://me:pw@/run/r.sock").hosts, ElementsAre("/run/r.sock"));
+}
+
+TEST(RedisUrl, SentinelsAndClustersNameSeveralHosts) {
+  const RedisOptions sentinel = redis_options("redis+sentinel://a,b:1,[::1]:2/orders?database=2");
+  EXPECT_EQ(sentinel.topology, Topology::kSentinel);
+  EXPECT_THAT(sentinel.hosts, ElementsAre("a", "b:1", "[::1]:2"));
+  EXPECT_EQ(sentinel.master, "orders");
+  EXPECT_EQ(sentinel.database, 2);
+  const Dialer dialer(sentinel);
+  EXPECT_EQ(dialer.hosts()[0], (Address{"a", 26379}));
+  EXPECT_EQ(dialer.hosts()[2], (Address{"::1", 2}));
+  EXPECT_EQ(redis_options("rediss+cluster://a,b").topology, Topology::kCluster);
+  EXPECT_EQ(redis_options("rediss+cluster://a,b").transport, RedisOptions::Transport::kTls);
+}
+
+TEST(RedisUrl, WhatIsWrongIsNamedAndValuesAreNotRepeated) {
+  EXPECT_THAT(refusal("redis://h?queu=own"), HasSubstr("did you mean 'queue'"));
+  EXPECT_THAT(refusal("redis://h?queue=canary"), HasSubstr("shared or own"));
+  EXPECT_THAT(refusal("redis://h?replicas=many"), HasSubstr("0 to 100"));
+  EXPECT_THAT(refusal("redis://h/x"), HasSubstr("database"));
+  EXPECT_THAT(refusal("redis://a,b"), HasSubstr("redis+sentinel"));
+  EXPECT_THAT(refusal("redis+sentinel://a"), HasSubstr("master"));
+  EXPECT_THAT(refusal("redis+cluster://a/1"), HasSubstr("database 0"));
+  EXPECT_THAT(refusal("redis://h:99999"), HasSubstr("65535"));
+  EXPECT_THAT(refusal("redis:h"), HasSubstr("//"));
+  EXPECT_THAT(refusal("redis://h?password-file=/nowhere"), HasSubstr("password-file"));
+  EXPECT_THAT(refusal("redis://h?cert-file=x"), HasSubstr("key-file"));
+  for (const char* url : {"redis://canary:canary@h?queue=canary", "redis://h/canary"}) {
+    EXPECT_EQ(refusal(url).find("canary"), std::string::npos) << url;
+  }
+}
+
+TEST(RedisNames, SlotsAreThoseOfACluster) {
+  // As CLUSTER KEYSLOT says.
+  EXPECT_EQ(slot_of("foo"), 12'182);
+  EXPECT_EQ(slot_of("bar"), 5'061);
+  EXPECT_EQ(slot_of("foo}x"), 12'182) << "what is behind the first brace does not count";
+}
+
+TEST(RedisNames, KeysAndMutexesAreTakenApart) {
+  EXPECT_EQ(lease_key("m"), "simba:{m}");
+  EXPECT_EQ(mutex_of("simba:{m}"), "m");
+  EXPECT_EQ(mutex_of("simba:{a}b}"), "a}b");
+  EXPECT_EQ(mutex_of("simba:{m}:fence"), "");
+  EXPECT_EQ(mutex_of("other:{m}"), "");
+  EXPECT_EQ(scan_pattern("a*[?"), "simba:{a\\*\\[\\?*}");
+}
+
+TEST(RedisNames, MessagesAreReadOrIgnored) {
+  EXPECT_EQ(parse_message("released@@a~1").news, News::kReleased);
+  EXPECT_EQ(parse_message("released@@a~1").id, "a~1");
+  EXPECT_EQ(parse_message("acquired@@").news, News::kAcquired);
+  for (const char* text : {"", "@@", "released", "RELEASED@@x", "nonsense@@x"}) {
+    EXPECT_EQ(parse_message(text).news, News::kOther) << text;
+  }
+}
+
+TEST(RedisReply, PiecesOfAnyLengthMakeTheSameReplies) {
+  const std::string bytes = "*3\r\n:17\r\n$5\r\nab\r\nc\r\n*1\r\n$-1\r\n-NOSCRIPT no\r\n+OK\r\n";
+  for (std::size_t piece = 1; piece <= bytes.size(); ++piece) {
+    ReplyReader reader;
+    Replies replies;
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      reader.feed(std::string_view(bytes).substr(at, piece), replies);
+    }
+    ASSERT_EQ(replies.size(), 3u) << piece;
+    EXPECT_EQ(replies[0].items.at(0).number, 17);
+    EXPECT_EQ(replies[0].items.at(1).text, "ab\r\nc");
+    EXPECT_EQ(replies[0].items.at(2).items.at(0).kind, Reply::Kind::kNil);
+    EXPECT_TRUE(replies[1].is_error("NOSCRIPT"));
+    EXPECT_FALSE(replies[1].is_error("NO"));
+    EXPECT_EQ(replies[2].text, "OK");
+  }
+}
+
+TEST(RedisReply, WhatIsNoReplyIsCorrupt) {
+  for (const char* bytes : {"HTTP/1.1 400\r\n", "*99999999\r\n", "$-7\r\n\r\n", ":x\r\n"}) {
+    ReplyReader reader;
+    Replies replies;
+    EXPECT_THROW(reader.feed(bytes, replies), Error) << bytes;
+  }
+}
+
+TEST(RedisCommands, WordsMayHoldAnything) {
+  Words words;
+  words.text("a\r\nb").text({}).number(-17).text("x", "y");
+  EXPECT_EQ(Commands().add({"SET"}, words, {"end"}).bytes(),
+            "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$0\r\n\r\n$3\r\n-17\r\n$2\r\nxy\r\n$3\r\nend\r\n");
+}
+
+Reply number(std::int64_t value) { return {Reply::Kind::kNumber, value, {}, {}}; }
+Reply text(std::string value) { return {Reply::Kind::kText, 0, std::move(value), {}}; }
+Reply array(std::vector<Reply> items) { return {Reply::Kind::kArray, 0, {}, std::move(items)}; }
+
+// What is not understood is never ownership.
+TEST(RedisAnswers, HostileAnswersAreCorrupt) {
+  const Claim claim{"m", "a~1", 0, 0, milliseconds(10), milliseconds(5)};
+  const std::vector<Reply> hostile{
+      number(1),
+      text(""),
+      text("0"),
+      text("-5"),
+      text("17x"),
+      text("1152921504606846976"),
+      array({}),
+      array({text("1")}),
+      array({text("now"), text("5")}),
+      array({text("1"), text("0")}),
+      array({text("1"), text("-7")}),
+      array({text("1"), number(7)}),
+      array({text("1"), text("5"), number(10), text("a~1")}),
+      array({text("1"), text("5"), number(-9), text("a~1"), text("")}),
+      array({text("1"), text("5"), number(9), number(3), text("")}),
+  };
+  for (std::size_t i = 0; i < hostile.size(); ++i) {
+    EXPECT_THROW(read_take(claim, hostile[i], "here"), Error) << i;
+  }
+  Answers answers(1, Blocked{});
+  for (const Reply& each : {array({text("1")}), array({text("1"), number(1)}), number(1)}) {
+    EXPECT_THROW(read_renewals({&claim, 1}, each, "here", answers), Error);
+    EXPECT_THROW(read_observations(each, "here", answers), Error);
+  }
+}
+
+TEST(RedisFailure, ErrorsSayWhatToDo) {
+  const auto said = [](const std::string& text) {
+    const Error error = failure({Reply::Kind::kError, 0, text, {}}, "redis at h");
+    return error.code().message() + ": " + error.what();
+  };
+  const auto code = [](Errc errc) { return make_error_code(errc).message(); };
+  EXPECT_THAT(said("NOAUTH Authentication required."), HasSubstr("password-file"));
+  EXPECT_THAT(said("NOPERM no"), HasSubstr("ACL SETUSER"));
+  EXPECT_THAT(said("READONLY You can't"), HasSubstr("redis+sentinel"));
+  EXPECT_THAT(said("MOVED 1 h:1"), HasSubstr("redis+cluster"));
+  EXPECT_THAT(said("LOADING"), HasSubstr(code(Errc::kUnreachable)));
+  EXPECT_THAT(said("ERR unknown command 'X'"), HasSubstr("6.2"));
+  EXPECT_THAT(said("ERR odd\nline"), HasSubstr("odd line"));
+}
+
+}  // namespace
+}  // namespace simba::redis

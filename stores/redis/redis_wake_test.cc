@@ -1,0 +1,266 @@
+#include <thread>
+
+#include "simba/locker.h"
+#include "stores/redis/redis_fixture.h"
+
+// Who is woken by a release, by how many commands, and what dead waiters leave behind.
+namespace simba::redis {
+namespace {
+
+// How often the server has run scripts: takes, renewals, questions and releases of ours.
+std::int64_t calls(Admin& admin) {
+  const std::string all = admin.ask({"INFO", "commandstats"}).text;
+  const auto count = [&](const std::string& name) {
+    const std::string line = "cmdstat_" + name + ":calls=";
+    const std::size_t at = all.find(line);
+    return at == all.npos ? 0 : std::atoll(all.c_str() + at + line.size());
+  };
+  return count("evalsha") + count("evalsha_ro");
+}
+
+// A process that waits: it is refused, listens, and is refused again, now with a place.
+class Waiter {
+ public:
+  Waiter(std::shared_ptr<Store> store, std::string mutex, std::string id)
+      : store_(std::move(store)),
+        mutex_(std::move(mutex)),
+        id_(std::move(id)),
+        hints_(*store_, mutex_) {}
+  bool queue() {
+    if (!hints_.awaits_live()) return false;
+    heard_ = hints_.count();
+    return !ask();
+  }
+  bool ask() { return take(*store_, mutex_, id_).owner.is_owner(id_); }
+  int woken() const { return hints_.count() - heard_; }
+
+ private:
+  const std::shared_ptr<Store> store_;
+  const std::string mutex_, id_;
+  const Hints hints_;
+  int heard_ = 0;
+};
+
+TEST_F(RedisTest, ARefusedProcessThatListensHasAPlaceInTheQueue) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  const auto other = open();
+  take(*other, m, "b~1");
+  EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "0") << "nobody listens: nobody can be woken";
+  Waiter waiter(other, m, "b~1");
+  ASSERT_TRUE(waiter.queue());
+  EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "1");
+  const std::string member = admin()({"ZRANGE", key(":contender"), "0", "0"});
+  EXPECT_EQ(admin()({"PUBSUB", "NUMSUB", key(':' + member)}), key(':' + member) + "|1");
+  EXPECT_GT(admin().ask({"PTTL", key(":contender")}).number, 59'000) << "it ends by itself";
+}
+
+TEST_F(RedisTest, AReleaseWakesTheFirstInTheQueueAndTheOthersStayQuiet) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  std::vector<std::unique_ptr<Waiter>> waiters;
+  for (int i = 0; i < 4; ++i) {
+    waiters.push_back(std::make_unique<Waiter>(open(), m, "w~" + std::to_string(i)));
+    ASSERT_TRUE(waiters.back()->queue()) << i;
+  }
+  release(*owner, m, "a~1");
+  ASSERT_TRUE(eventually([&] { return waiters[0]->woken() > 0; }));
+  // Heard in time by all: whoever would have asked need not.
+  EXPECT_TRUE(waiters[0]->ask());
+  EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "3");
+}
+
+TEST_F(RedisTest, AProcessInTheQueueNeedNotAskOnceItHearsOfTheNextOwner) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  Waiter waiter(open(), m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  for (int i = 0; i < 20; ++i) {
+    // Heard together: nothing in between.
+    admin()({"EVAL",
+             "redis.call('publish', KEYS[1], 'released@@x') "
+             "return redis.call('publish', KEYS[1], 'acquired@@y')",
+             "1", key()});
+  }
+  std::this_thread::sleep_for(50ms);  // longer than it would have waited
+  EXPECT_EQ(waiter.woken(), 0);
+  admin()({"PUBLISH", key(), "released@@x"});
+  EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; })) << "nobody took it: it asks";
+}
+
+TEST_F(RedisTest, WhoIsDeadInTheQueueIsSkipped) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  Waiter waiter(open(), m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  const std::string alive = admin()({"ZRANGE", key(":contender"), "0", "0"});
+  for (int i = 0; i < 10; ++i) {
+    admin()({"ZADD", key(":contender"), std::to_string(i), "dead" + std::to_string(i)});
+  }
+  Admin ear(url());
+  ear({"SUBSCRIBE", key(':' + alive)});
+  release(*owner, m, "a~1");
+  EXPECT_EQ(ear.message(), "released@@a~1");
+  EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; }));
+  EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "0") << "the dead are gone with it";
+}
+
+TEST_F(RedisTest, AReleaseSkipsAtMostSixteenOfTheDeadAndStillTellsEverybody) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  Waiter waiter(open(), m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  for (int i = 0; i < 40; ++i) {
+    admin()({"ZADD", key(":contender"), std::to_string(i), "dead" + std::to_string(i)});
+  }
+  release(*owner, m, "a~1");
+  EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "25") << "16 of 41: it is bounded";
+  EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; })) << "by the broadcast";
+}
+
+TEST_F(RedisTest, TheDeadDoNotGatherInAQueueThatIsNeverServed) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  for (int i = 0; i < 200; ++i) {
+    admin()({"ZADD", key(":contender"), std::to_string(i), "dead" + std::to_string(i)});
+  }
+  Waiter waiter(open(), m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(waiter.ask());
+  EXPECT_LT(admin().ask({"ZCARD", key(":contender")}).number, 20);
+  EXPECT_NE(admin()({"ZRANGE", key(":contender"), "0", "-1"}).find('~'), std::string::npos)
+      << "who listens stays";
+}
+
+TEST_F(RedisTest, AWaiterThatLeavesTakesItsPlaceWithIt) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  const auto other = open();
+  {
+    Waiter waiter(other, m, "w~1");
+    ASSERT_TRUE(waiter.queue());
+  }
+  EXPECT_TRUE(eventually([&] { return admin()({"ZCARD", key(":contender")}) == "0"; }));
+}
+
+TEST_F(RedisTest, AQueueThatWasDeletedIsJoinedAgainAtTheNextPoll) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  const auto other = open();
+  Waiter waiter(other, m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  const std::string before = admin()({"ZRANGE", key(":contender"), "0", "0", "WITHSCORES"});
+  admin()({"DEL", key(":contender")});  // as JVM Simba 3.2 and 3.3 do
+  observe(*other, m);
+  EXPECT_EQ(admin()({"ZRANGE", key(":contender"), "0", "0", "WITHSCORES"}), before);
+  EXPECT_GT(admin().ask({"PTTL", key(":contender")}).number, 0);
+  observe(*open(), m);
+  EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "1") << "who only looks has no place";
+}
+
+TEST_F(RedisTest, AMessageAloneChangesNothing) {
+  const Client client(open(), {});
+  Contender holder(client, m, lease(20s, 10s));
+  ASSERT_TRUE(eventually([&] { return holder.is_owner(); }));
+  const Client other(open(), {});
+  Contender waiter(other, m, lease(20s, 10s));
+  ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
+  const std::string id = holder.wire_id();
+  for (int i = 0; i < 50; ++i) {
+    admin()({"PUBLISH", key(), "released@@" + id});
+    admin()({"PUBLISH", key(), "acquired@@somebody"});
+    admin()({"PUBLISH", key(), "nonsense"});
+    admin()({"PUBLISH", key(), "acquired@@"});
+  }
+  EXPECT_TRUE(holder.is_in_ttl());
+  EXPECT_FALSE(waiter.is_owner());
+  EXPECT_EQ(holder.released(), 0);
+  EXPECT_EQ(waiter.acquired(), 0);
+}
+
+TEST_F(RedisTest, ALostMessageCostsAtMostTheSafetyPoll) {
+  const auto owner = open();
+  take(*owner, m, "a~1", 0, 60s, 30s);
+  ContendOptions options = lease(60s, 30s);
+  options.safety_poll = 300ms;
+  const Client client(open(), {});
+  Contender waiter(client, m, options);
+  ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
+  // Gone without a word.
+  admin()({"DEL", key(), key(":token"), key(":lease")});
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
+}
+
+// A release of ours: one script, and one for the process that is woken, however many wait.
+TEST_F(RedisTest, TheCommandsOfAHandOverDoNotGrowWithThoseWhoWait) {
+  constexpr int kWaiters = 100;
+  // Alone on a server: its commands are counted.
+  servers::RedisServer server;
+  server.start();
+  Admin counter(server.url());
+  const Client first(open_alone(server.url("restart-guard=off")), {});
+  const Client second(open_alone(server.url("restart-guard=off")), {});
+  ContendOptions options = lease(60s, 30s);
+  options.safety_poll = 30s;  // polls would be counted too
+  std::vector<std::unique_ptr<Contender>> all;
+  all.push_back(std::make_unique<Contender>(first, m, options));
+  ASSERT_TRUE(eventually([&] { return all[0]->is_owner(); }));
+  for (int i = 0; i < kWaiters; ++i) {
+    all.push_back(std::make_unique<Contender>(i % 2 == 0 ? first : second, m, options));
+  }
+  for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_running(); }));
+  ASSERT_TRUE(eventually([&] { return counter({"ZCARD", "simba:{" + m + "}:contender"}) == "2"; }));
+  std::int64_t before = -1;
+  ASSERT_TRUE(eventually([&] {
+    const std::int64_t last = std::exchange(before, calls(counter));
+    std::this_thread::sleep_for(100ms);
+    return last == before;
+  })) << "it does not settle";
+  constexpr int kHandOvers = 20;
+  const auto owner = [&]() -> Contender* {
+    for (const auto& each : all) {
+      if (each->is_owner()) return each.get();
+    }
+    return nullptr;
+  };
+  for (int i = 0; i < kHandOvers; ++i) {
+    Contender* const last = owner();
+    ASSERT_NE(last, nullptr);
+    last->stop();
+    ASSERT_TRUE(eventually([&] { return owner() != nullptr; })) << i;
+    std::this_thread::sleep_for(30ms);  // for those who would ask late
+  }
+  const auto each = static_cast<double>(calls(counter) - before) / kHandOvers;
+  RecordProperty("calls_per_hand_over", std::to_string(each));
+  constexpr int kProcesses = 2;
+  EXPECT_LE(each, 2 + kProcesses + 0.5) << "the release, the take, and one more for each process";
+}
+
+TEST_F(RedisTest, AConnectionThatListensIsReplacedWhenItIsKilled) {
+  const std::string name = "killed" + m;
+  const auto store = open("client-name=" + name);
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  Waiter waiter(store, m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  admin()({"CLIENT", "KILL", "TYPE", "pubsub"});
+  ASSERT_TRUE(eventually([&] { return waiter.woken() > 0; })) << "what was missed is asked for";
+  EXPECT_GE(log.count("waiters poll until this is over"), 1u);
+  ASSERT_TRUE(waiter.queue());
+  release(*owner, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; }));
+}
+
+TEST_F(RedisTest, AQueueOfOurOwnIsNotThatOfJvmSimba) {
+  const auto owner = open("queue=own");
+  take(*owner, m, "a~1");
+  Waiter waiter(open("queue=own"), m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  EXPECT_EQ(admin()({"EXISTS", key(":contender")}), "0");
+  EXPECT_EQ(admin()({"ZCARD", key(":waiters")}), "1");
+  release(*owner, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; }));
+}
+
+}  // namespace
+}  // namespace simba::redis

@@ -1,0 +1,87 @@
+#include "stores/redis/reply.h"
+
+#include <hiredis/hiredis.h>
+
+#include <new>
+#include <utility>
+
+#include "simba/error.h"
+
+namespace simba::redis {
+namespace {
+
+constexpr int kMostItems = 1'000'000;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+// Where the reader wants the next value: the root, or a place in the array around it.
+Reply& place(const redisReadTask* task) {
+  if (task->parent == nullptr) return *static_cast<Reply*>(task->privdata);
+  return static_cast<Reply*>(task->parent->obj)->items[static_cast<std::size_t>(task->idx)];
+}
+
+// No exception may pass through the reader, which is C; null is its word for "no memory".
+template <class Fill>
+void* filled(const redisReadTask* task, Reply::Kind kind, Fill fill) noexcept {
+  try {
+    Reply& reply = place(task);
+    reply.kind = kind;
+    fill(reply);
+    return &reply;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+void* create_string(const redisReadTask* task, char* text, std::size_t length) {
+  const bool error = task->type == REDIS_REPLY_ERROR;
+  return filled(task, error ? Reply::Kind::kError : Reply::Kind::kText,
+                [&](Reply& reply) { reply.text.assign(text, length); });
+}
+
+void* create_array(const redisReadTask* task, int items) {
+  if (items > kMostItems) return nullptr;
+  return filled(task, Reply::Kind::kArray, [&](Reply& reply) {
+    if (items > 0) reply.items.resize(static_cast<std::size_t>(items));
+  });
+}
+
+void* create_integer(const redisReadTask* task, long long value) {
+  return filled(task, Reply::Kind::kNumber, [&](Reply& reply) { reply.number = value; });
+}
+
+void* create_nil(const redisReadTask* task) {
+  return filled(task, Reply::Kind::kNil, [](Reply&) {});
+}
+
+redisReplyObjectFunctions functions{create_string, create_array, create_integer, create_nil,
+                                    [](void*) {}};
+
+[[noreturn]] void fail(const std::string& why) {
+  throw Error(Errc::kCorrupt, "redis: the server's answer is no answer: " + why);
+}
+
+}  // namespace
+
+void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
+
+ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&functions)) {
+  if (!reader_) throw std::bad_alloc();
+  reader_->privdata = &root_;
+}
+
+ReplyReader::~ReplyReader() = default;
+
+void ReplyReader::feed(std::string_view bytes, Replies& complete) {
+  if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
+    fail(reader_->errstr);
+  }
+  while (true) {
+    void* reply = nullptr;
+    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) fail(reader_->errstr);
+    if (reply == nullptr) break;
+    complete.push_back(std::exchange(root_, Reply{}));
+  }
+  if (reader_->len - reader_->pos > kMostBytes) fail("it is too long");
+}
+
+}  // namespace simba::redis

@@ -1,0 +1,141 @@
+#include "stores/redis/subscriptions.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "simba/error.h"
+
+namespace simba::redis {
+
+Bell::Bell() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (descriptor_ < 0) throw Error(Errc::kUnreachable, "redis: there is no file descriptor left");
+}
+Bell::~Bell() { close(descriptor_); }
+void Bell::ring() const noexcept { eventfd_write(descriptor_, 1); }
+void Bell::quiet() const noexcept {
+  eventfd_t ignored = 0;
+  eventfd_read(descriptor_, &ignored);
+}
+
+bool Subscriptions::watch(const std::string& mutex, std::shared_ptr<Node> node) {
+  const std::lock_guard lock(guard_);
+  Entry& entry = entries_[mutex];
+  ++entry.watches;
+  if (!entry.node) entry.node = std::move(node);
+  return entry.stage == Stage::kNew;
+}
+
+bool Subscriptions::unwatch(const std::string& mutex, LocalTime now) {
+  const std::lock_guard lock(guard_);
+  const auto it = entries_.find(mutex);
+  if (it == entries_.end() || --it->second.watches > 0) return false;
+  it->second.unwatched = now;
+  return std::exchange(it->second.is_queued, false);
+}
+
+bool Subscriptions::is_live(const std::string& mutex) const {
+  const std::lock_guard lock(guard_);
+  const auto it = entries_.find(mutex);
+  return it != entries_.end() && it->second.stage == Stage::kLive;
+}
+
+Subscriptions::Place Subscriptions::place(std::string_view mutex) const {
+  const std::lock_guard lock(guard_);
+  const auto it = entries_.find(mutex);
+  if (it == entries_.end()) return {};
+  const Entry& entry = it->second;
+  return {entry.stage == Stage::kLive && entry.watches > 0, entry.is_queued, entry.since,
+          entry.lease};
+}
+
+void Subscriptions::queued(std::string_view mutex, std::int64_t since, std::int64_t lease) {
+  const std::lock_guard lock(guard_);
+  const auto it = entries_.find(mutex);
+  if (it == entries_.end()) return;
+  Entry& entry = it->second;
+  if (!std::exchange(entry.is_queued, true)) entry.since = since;
+  entry.lease = lease;
+}
+
+void Subscriptions::left_queue(std::string_view mutex) {
+  const std::lock_guard lock(guard_);
+  const auto it = entries_.find(mutex);
+  if (it != entries_.end()) it->second.is_queued = false;
+}
+
+Subscriptions::Changes Subscriptions::changes(const Node* node, LocalTime now) {
+  const std::lock_guard lock(guard_);
+  Changes changes;
+  if (const auto it = departed_.find(node); it != departed_.end()) {
+    changes.unsubscribe = std::move(it->second);
+    departed_.erase(it);
+  }
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    Entry& entry = it->second;
+    if (entry.node.get() != node) {
+      ++it;
+      continue;
+    }
+    const LocalTime ends = entry.unwatched + kLinger;
+    if (entry.watches == 0 && ends <= now) {
+      if (entry.stage != Stage::kNew) changes.unsubscribe.push_back(it->first);
+      it = entries_.erase(it);
+      continue;
+    }
+    changes.next = std::min(changes.next, entry.watches == 0 ? ends : now + kLinger);
+    if (entry.stage == Stage::kNew) {
+      entry.stage = Stage::kAsked;
+      changes.subscribe.push_back(it->first);
+    }
+    ++it;
+  }
+  return changes;
+}
+
+bool Subscriptions::wants(const Node* node) const {
+  const std::lock_guard lock(guard_);
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& each) {
+    return each.second.node.get() == node && each.second.watches > 0;
+  });
+}
+
+void Subscriptions::confirmed(const std::string& mutex) {
+  const std::lock_guard lock(guard_);
+  const auto it = entries_.find(mutex);
+  if (it != entries_.end() && it->second.stage == Stage::kAsked) it->second.stage = Stage::kLive;
+}
+
+void Subscriptions::lost(const Node* node) {
+  const std::lock_guard lock(guard_);
+  departed_.erase(node);
+  std::erase_if(entries_, [&](const auto& each) {
+    return each.second.node.get() == node && each.second.watches == 0;
+  });
+  for (auto& [mutex, entry] : entries_) {
+    if (entry.node.get() == node) entry.stage = Stage::kNew;
+  }
+}
+
+std::vector<std::shared_ptr<Node>> Subscriptions::place_all(
+    const std::function<std::shared_ptr<Node>(std::string_view mutex)>& node_of) {
+  const std::lock_guard lock(guard_);
+  std::vector<std::shared_ptr<Node>> busy;
+  for (auto& [mutex, entry] : entries_) {
+    std::shared_ptr<Node> node = node_of(mutex);
+    if (!node || node == entry.node) continue;
+    if (entry.node && entry.stage != Stage::kNew) {
+      departed_[entry.node.get()].push_back(mutex);
+      busy.push_back(entry.node);
+    }
+    busy.push_back(node);
+    entry.node = std::move(node);
+    entry.stage = Stage::kNew;
+    entry.is_queued = false;
+  }
+  return busy;
+}
+
+}  // namespace simba::redis

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simba/time.h"
+#include "stores/redis/node.h"
+
+namespace simba::redis {
+
+// Rings for a thread that waits in poll(). Threads: any.
+class Bell {
+ public:
+  Bell();
+  Bell(const Bell&) = delete;
+  Bell& operator=(const Bell&) = delete;
+  ~Bell();
+  void ring() const noexcept;
+  void quiet() const noexcept;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  const int descriptor_;
+};
+
+// Which mutexes this process wants to hear of, which it hears of, and where it stands in a queue.
+//
+//   kNew -> kAsked -> kLive      and back to kNew when the connection is lost or the slot has moved
+//
+// A mutex nobody watches any more is heard of for some seconds longer: the next who waits is often
+// near, and then stands in the queue with its first question.
+//
+// Threads: any.
+class Subscriptions {
+ public:
+  static constexpr milliseconds kLinger{5'000};
+
+  // True: it has to be asked for.
+  bool watch(const std::string& mutex, std::shared_ptr<Node> node);
+  // True: it was the last, and there was a place in a queue, which is to be given up.
+  bool unwatch(const std::string& mutex, LocalTime now);
+  bool is_live(const std::string& mutex) const;
+
+  // The place of this process in the queue of a mutex, as far as it is known.
+  struct Place {
+    bool heard = false;      // it would hear a wake-up: it may queue
+    bool queued = false;     // it did
+    std::int64_t since = 0;  // by the server's clock, in ms
+    std::int64_t lease = 0;  // that it waits for, in ms
+  };
+  Place place(std::string_view mutex) const;
+  void queued(std::string_view mutex, std::int64_t since, std::int64_t lease);
+  void left_queue(std::string_view mutex);
+
+  // For the connection to one node: what it has to ask for, and when to look again.
+  struct Changes {
+    std::vector<std::string> subscribe, unsubscribe;
+    LocalTime next = LocalTime::max();
+  };
+  Changes changes(const Node* node, LocalTime now);
+  bool wants(const Node* node) const;
+  void confirmed(const std::string& mutex);
+  // The connection to this node is gone.
+  void lost(const Node* node);
+  // Every mutex is listened for where it is served now. Returns the nodes with something to do.
+  std::vector<std::shared_ptr<Node>> place_all(
+      const std::function<std::shared_ptr<Node>(std::string_view mutex)>& node_of);
+
+ private:
+  enum class Stage { kNew, kAsked, kLive };
+  struct Entry {
+    std::shared_ptr<Node> node;  // null: nobody knows yet
+    Stage stage = Stage::kNew;
+    std::size_t watches = 0;
+    LocalTime unwatched{};
+    bool is_queued = false;
+    std::int64_t since = 0, lease = 0;
+  };
+
+  mutable std::mutex guard_;
+  std::map<std::string, Entry, std::less<>> entries_;         // guarded by guard_
+  std::map<const Node*, std::vector<std::string>> departed_;  // guarded by guard_: to unsubscribe
+};
+
+}  // namespace simba::redis

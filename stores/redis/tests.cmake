@@ -1,0 +1,19 @@
+# simba::contract and simba::servers are made later, in testing/: links are looked up at the end.
+if(SIMBA_BUILD_TESTS)
+  simba_add_test(NAME redis_unit_test SOURCES redis_unit_test.cc
+    DEPS simba::redis simba::kit hiredis OpenSSL::SSL LABELS unit WHOLE)
+  simba_add_test(NAME redis_contract_test SOURCES redis_contract_test.cc
+    DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 120)
+  simba_add_test(NAME redis_topology_contract_test SOURCES redis_topology_contract_test.cc
+    DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 180 WEIGHT 2 WHOLE)
+  # On a server that all cases share, or that of SIMBA_TEST_REDIS_URL.
+  simba_add_test(NAME redis_store_test
+    SOURCES redis_jvm_test.cc redis_store_test.cc redis_trouble_test.cc
+            redis_wake_test.cc redis_fixture.cc
+    DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
+  # With servers that are killed, followed, moved, and put behind TLS.
+  simba_add_test(NAME redis_server_test SOURCES redis_server_test.cc redis_fixture.cc
+    DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
+  simba_add_test(NAME redis_topology_test SOURCES redis_topology_test.cc redis_fixture.cc
+    DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 120 WEIGHT 2)
+endif()

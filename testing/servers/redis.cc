@@ -1,0 +1,325 @@
+#include "testing/servers/redis.h"
+
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <thread>
+
+namespace simba::servers {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr const char* kMasterName = "simba-test";
+
+std::string content(const fs::path& file) {
+  std::ifstream in(file);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void run(const std::vector<std::string>& words, const fs::path& directory) {
+  Process process({.words = words,
+                   .directory = directory,
+                   .log = directory / "tool.log",
+                   .environment = {},
+                   .user = {}});
+  if (!process.wait(30s)) throw std::runtime_error(words[0] + " does not end");
+}
+
+// redis-cli's output. Each call has a file of its own: threads may ask at once.
+std::string ask_cli(std::vector<std::string> words, std::chrono::milliseconds patience = 10s) {
+  const Directory directory;
+  words.insert(words.begin(), "redis-cli");
+  Process process({.words = words,
+                   .directory = directory.path(),
+                   .log = directory.path() / "out",
+                   .environment = {},
+                   .user = {}});
+  if (!process.wait(patience)) throw std::runtime_error("redis-cli does not end");
+  std::string out = content(directory.path() / "out");
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
+void await(const std::string& what, const std::function<bool()>& done) {
+  const auto until = std::chrono::steady_clock::now() + 30s;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= until) throw std::runtime_error("waited for " + what);
+    std::this_thread::sleep_for(20ms);
+  }
+}
+
+}  // namespace
+
+void need_redis() {
+  if (find_program({"redis-server"}).empty() || find_program({"redis-cli"}).empty()) {
+    throw Unavailable("there is no Redis server (Debian: redis-server)");
+  }
+}
+
+RedisServer::RedisServer(RedisSettings settings)
+    : Server(Recipe{}), settings_(std::move(settings)) {
+  need_redis();
+  const bool tls = settings_.transport == RedisSettings::Transport::kTls;
+  const std::string port = std::to_string(this->port()), path = directory_.path().string();
+  std::vector<std::string> words{"redis-server",
+                                 "--bind",
+                                 "127.0.0.1",
+                                 "--unixsocket",
+                                 socket().string(),
+                                 "--dir",
+                                 path,
+                                 "--save",
+                                 "",
+                                 "--repl-diskless-sync-delay",
+                                 "0",
+                                 "--daemonize",
+                                 "no",
+                                 "--port",
+                                 tls ? "0" : port};
+  if (tls) {
+    make_certificates();
+    words.insert(words.end(), {"--tls-port", port, "--tls-cert-file", path + "/server.crt",
+                               "--tls-key-file", path + "/server.key", "--tls-ca-cert-file",
+                               authority().string(), "--tls-auth-clients", "optional"});
+  }
+  for (const auto& [name, value] : settings_.config) {
+    words.push_back("--" + name);
+    words.push_back(value == "BUS" ? std::to_string(bus_.number()) : value);
+  }
+  recipe().name = "redis";
+  recipe().command.words = std::move(words);
+  recipe().command.directory = directory_.path();
+  recipe().command.log = directory_.path() / "log";
+  recipe().is_ready = [this] {
+    const std::string said = (*this)({"PING"});
+    return said == "PONG" || said.starts_with("NOAUTH");
+  };
+}
+
+void RedisServer::make_certificates() const {
+  if (find_program({"openssl"}).empty()) throw Unavailable("there is no openssl on the PATH");
+  const fs::path& here = directory_.path();
+  run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+       "-days", "2", "-subj", "/CN=simba test authority", "-keyout", "ca.key", "-out", "ca.crt"},
+      here);
+  run({"openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+       "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"},
+      here);
+  std::ofstream(here / "names") << "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+  run({"openssl", "x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
+       "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.crt"},
+      here);
+  if (!fs::exists(here / "server.crt")) throw std::runtime_error(content(here / "tool.log"));
+}
+
+std::string RedisServer::url(const std::string& query) const {
+  const bool tls = settings_.transport == RedisSettings::Transport::kTls;
+  std::string all = query;
+  if (tls) all = "ca-file=" + authority().string() + (query.empty() ? "" : "&" + query);
+  return (tls ? "rediss://" : "redis://") + address() + (all.empty() ? "" : "?" + all);
+}
+
+std::string RedisServer::operator()(const std::vector<std::string>& words) const {
+  std::vector<std::string> all{"-s", socket().string()};
+  all.insert(all.end(), words.begin(), words.end());
+  return ask_cli(all);
+}
+
+void RedisServer::follow(const RedisServer& master) const {
+  (*this)({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
+}
+
+std::string RedisServer::info(const std::string& name) const {
+  std::istringstream lines((*this)({"INFO"}));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(name + ':')) continue;
+    line.erase(0, name.size() + 1);
+    if (line.ends_with('\r')) line.pop_back();
+    return line;
+  }
+  return {};
+}
+
+class RedisSentinels::Sentinel : public Server {
+ public:
+  explicit Sentinel(std::uint16_t master) : Server(Recipe{}) {
+    const fs::path file = directory_.path() / "sentinel.conf";
+    const std::string name = kMasterName;
+    std::ofstream(file) << "bind 127.0.0.1\nport " << port() << "\ndir "
+                        << directory_.path().string() << "\nsentinel monitor " << name
+                        << " 127.0.0.1 " << master << " 2\nsentinel down-after-milliseconds "
+                        << name << " 1000\nsentinel failover-timeout " << name
+                        << " 5000\nsentinel parallel-syncs " << name << " 2\n";
+    recipe().name = "redis-sentinel";
+    recipe().command.words = {"redis-server", file.string(), "--sentinel"};
+    recipe().command.directory = directory_.path();
+    recipe().command.log = directory_.path() / "log";
+    recipe().is_ready = [this] {
+      return ask_cli({"-p", std::to_string(port()), "PING"}) == "PONG";
+    };
+  }
+  std::uint16_t port() const { return port_.number(); }
+
+ private:
+  Directory directory_;
+  Port port_;
+};
+
+RedisSentinels::RedisSentinels(const RedisSettings& settings) {
+  for (auto& server : servers_) server = std::make_unique<RedisServer>(settings);
+  for (auto& sentinel : sentinels_) sentinel = std::make_unique<Sentinel>(servers_[0]->port());
+}
+
+RedisSentinels::~RedisSentinels() = default;
+
+std::string RedisSentinels::ask(std::size_t sentinel, const std::vector<std::string>& words) const {
+  std::vector<std::string> all{"-p", std::to_string(sentinels_.at(sentinel)->port())};
+  all.insert(all.end(), words.begin(), words.end());
+  return ask_cli(all);
+}
+
+void RedisSentinels::start() {
+  for (auto& server : servers_) server->launch();
+  for (auto& server : servers_) server->await_ready();
+  for (std::size_t i = 1; i < servers_.size(); ++i) servers_[i]->follow(*servers_[0]);
+  await("the replicas", [&] { return servers_[0]->info("connected_slaves") == "2"; });
+  for (auto& sentinel : sentinels_) sentinel->launch();
+  for (auto& sentinel : sentinels_) sentinel->await_ready();
+  for (std::size_t i = 0; i < sentinels_.size(); ++i) {
+    await("the sentinels", [&] {
+      const std::string seen = ask(i, {"INFO", "sentinel"});
+      return seen.find("slaves=2,sentinels=3") != std::string::npos;
+    });
+  }
+}
+
+std::string RedisSentinels::addresses() const {
+  std::string all;
+  for (const auto& each : sentinels_) {
+    all += (all.empty() ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(each->port());
+  }
+  return all;
+}
+
+std::string RedisSentinels::url(const std::string& query) const {
+  return "redis+sentinel://" + addresses() + '/' + kMasterName + (query.empty() ? "" : "?" + query);
+}
+
+std::size_t RedisSentinels::master() const {
+  const std::string said = ask(0, {"SENTINEL", "get-master-addr-by-name", kMasterName});
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    if (said.ends_with('\n' + std::to_string(servers_[i]->port()))) return i;
+  }
+  throw std::runtime_error("the sentinels know no master of ours: " + said);
+}
+
+void RedisSentinels::fail_over() {
+  const std::size_t before = master();
+  await("a failover", [&] {
+    return master() != before || ask(0, {"SENTINEL", "FAILOVER", kMasterName}) == "OK";
+  });
+  await("a new master", [&] { return master() != before; });
+  await("the old one to follow", [&] { return servers_[before]->info("role") == "slave"; });
+  await("all to follow", [&] { return servers_[master()]->info("connected_slaves") == "2"; });
+}
+
+RedisCluster::RedisCluster(const RedisSettings& settings) {
+  for (auto& master : masters_) {
+    RedisSettings with = settings;
+    with.config.emplace_back("cluster-enabled", "yes");
+    with.config.emplace_back("cluster-node-timeout", "3000");
+    with.config.emplace_back("cluster-allow-replica-migration", "no");  // also without slots
+    with.config.emplace_back("cluster-port", "BUS");
+    master = std::make_unique<RedisServer>(with);
+  }
+}
+
+void RedisCluster::start() {
+  for (auto& master : masters_) master->launch();
+  for (auto& master : masters_) master->await_ready();
+  std::vector<std::string> words{"--cluster", "create"};
+  for (auto& master : masters_) words.push_back(master->address());
+  words.emplace_back("--cluster-yes");
+  ask_cli(words);
+  for (auto& master : masters_) {
+    await("the cluster", [&] {
+      return (*master)({"CLUSTER", "INFO"}).find("cluster_state:ok") != std::string::npos;
+    });
+  }
+}
+
+std::string RedisCluster::addresses() const {
+  std::string all;
+  for (const auto& each : masters_) all += (all.empty() ? "" : ",") + each->address();
+  return all;
+}
+
+std::string RedisCluster::url(const std::string& query) const {
+  return "redis+cluster://" + addresses() + (query.empty() ? "" : "?" + query);
+}
+
+std::size_t RedisCluster::owner(unsigned slot) const {
+  for (std::size_t i = 0; i < masters_.size(); ++i) {
+    std::istringstream nodes((*masters_[i])({"CLUSTER", "NODES"}));
+    for (std::string line; std::getline(nodes, line);) {
+      if (line.find("myself") == std::string::npos) continue;
+      std::istringstream words(line);
+      std::string word;
+      for (int k = 0; k < 8; ++k) words >> word;
+      while (words >> word) {
+        if (word.starts_with('[')) continue;
+        const std::size_t dash = word.find('-');
+        const unsigned long from = std::stoul(word);
+        const unsigned long to = dash == word.npos ? from : std::stoul(word.substr(dash + 1));
+        if (slot >= from && slot <= to) return i;
+      }
+    }
+  }
+  throw std::runtime_error("nobody serves slot " + std::to_string(slot));
+}
+
+std::string RedisCluster::id(std::size_t index) const {
+  return (*masters_[index])({"CLUSTER", "MYID"});
+}
+
+void RedisCluster::begin_move(unsigned slot, std::size_t to) const {
+  const std::size_t from = owner(slot);
+  const std::string number = std::to_string(slot);
+  (*masters_[to])({"CLUSTER", "SETSLOT", number, "IMPORTING", id(from)});
+  (*masters_[from])({"CLUSTER", "SETSLOT", number, "MIGRATING", id(to)});
+}
+
+void RedisCluster::move_keys(unsigned slot, std::size_t from, std::size_t to) const {
+  const std::string number = std::to_string(slot);
+  std::istringstream keys((*masters_[from])({"CLUSTER", "GETKEYSINSLOT", number, "1000"}));
+  for (std::string key; std::getline(keys, key);) {
+    (*masters_[from])(
+        {"MIGRATE", "127.0.0.1", std::to_string(masters_[to]->port()), key, "0", "5000"});
+  }
+}
+
+void RedisCluster::end_move(unsigned slot, std::size_t from, std::size_t to) const {
+  move_keys(slot, from, to);
+  const std::string number = std::to_string(slot), owner_id = id(to);
+  (*masters_[to])({"CLUSTER", "SETSLOT", number, "NODE", owner_id});
+  for (const auto& master : masters_) (*master)({"CLUSTER", "SETSLOT", number, "NODE", owner_id});
+}
+
+void RedisCluster::move_all(std::size_t from, std::size_t to) const {
+  ask_cli(
+      {"--cluster", "reshard", masters_[0]->address(), "--cluster-from", id(from), "--cluster-to",
+       id(to), "--cluster-slots", "16384", "--cluster-yes", "--cluster-pipeline", "100"},
+      60s);
+  await("the slots", [&] {
+    const std::string nodes = (*masters_[from])({"CLUSTER", "NODES"});
+    const std::size_t me = nodes.find("myself");
+    const std::string line = nodes.substr(me, nodes.find('\n', me) - me);
+    return line.ends_with("connected");
+  });
+}
+
+}  // namespace simba::servers
