@@ -1,0 +1,307 @@
+#include "stores/mysql/bell.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "stores/mysql/literal.h"
+
+namespace simba::mysql {
+namespace {
+
+using namespace std::chrono_literals;
+
+// How long a bell that nobody wants any more is kept: whoever takes turns waits again soon.
+constexpr auto kLinger = 5s;
+// How often a place is looked for that others have.
+constexpr auto kTryAgain = 2s;
+constexpr int kSleepSeconds = 10;
+// After a ring: whoever was woken takes the mutex meanwhile, and the look before the next sleep
+// finds nobody who still waits for it.
+constexpr auto kAfterRing = 1ms;
+
+std::string hex(std::uint64_t value) {
+  std::string out;
+  for (int shift = 60; shift >= 0; shift -= 4) out += "0123456789abcdef"[(value >> shift) & 15];
+  return out;
+}
+
+// FNV-1a.
+std::uint64_t hash(std::initializer_list<std::string_view> parts) {
+  std::uint64_t value = 14'695'981'039'346'656'037ULL;
+  for (const std::string_view part : parts) {
+    for (const char c : part) {
+      value = (value ^ static_cast<unsigned char>(c)) * 1'099'511'628'211ULL;
+    }
+    value *= 1'099'511'628'211ULL;  // where a part ends
+  }
+  return value;
+}
+
+}  // namespace
+
+std::uint64_t hash_of(const Endpoint& endpoint, std::string_view mutex) {
+  return hash({endpoint.options().database, endpoint.table(), mutex});
+}
+
+std::string bell_of(const Endpoint& endpoint, std::string_view mutex) {
+  return "simba:" + hex(hash_of(endpoint, mutex)) + ':';
+}
+
+void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline) try {
+  connection.query("KILL QUERY " + std::to_string(waiter), deadline);
+} catch (const Failure& error) {
+  if (error.is(number::kKillDenied)) {
+    connection.endpoint().note_once(
+        Endpoint::Note::kForeignWaiter,
+        "somebody waits as another user of the server, and cannot be woken: he polls once a "
+        "second; contenders of one mutex should have one user");
+  } else if (!error.is(number::kUnknownThread) && error.errc() == Errc::kUnreachable) {
+    throw;
+  }
+}
+
+Bells::Bells() : changed_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (changed_ >= 0) return;
+  throw Error(Errc::kUnreachable, "mysql: there is no file descriptor left to wait with");
+}
+
+Bells::~Bells() { ::close(changed_); }
+
+std::shared_ptr<Bells::Bell> Bells::want(std::string_view mutex) {
+  const std::lock_guard lock(guard_);
+  auto it = bells_.find(mutex);
+  const bool is_new = it == bells_.end();
+  if (is_new) it = bells_.emplace(mutex, std::make_shared<Bell>()).first;
+  ++it->second->wanted;
+  if (is_new) eventfd_write(changed_, 1);
+  return it->second;
+}
+
+void Bells::drop(const std::shared_ptr<Bell>& bell) {
+  const std::lock_guard lock(guard_);
+  if (--bell->wanted == 0) bell->unwanted_since = BootClock::now();
+}
+
+void Bells::clear_descriptor() const {
+  eventfd_t ignored = 0;
+  eventfd_read(changed_, &ignored);
+}
+
+std::vector<Bells::Wanted> Bells::all(LocalTime now) {
+  const std::lock_guard lock(guard_);
+  std::erase_if(bells_, [&](const auto& each) {
+    return each.second->wanted == 0 && now - each.second->unwanted_since > kLinger;
+  });
+  std::vector<Wanted> out;
+  for (const auto& [mutex, bell] : bells_) out.push_back({mutex, bell});
+  return out;
+}
+
+BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells> bells,
+                       const kit::StopSignal& stop)
+    : endpoint_(std::move(endpoint)), bells_(std::move(bells)), connection_(*endpoint_, stop) {
+  look_for_cluster();
+  // Without a view of the data that the server would have to keep while this sleeps.
+  connection_.query(
+      "SET SESSION innodb_lock_wait_timeout = 1;"
+      "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
+      BootClock::now() + endpoint_->connect_timeout());
+  bells_->connection_id = connection_.id();
+}
+
+BellSource::~BellSource() {
+  bells_->connection_id = 0;
+  for (const auto& [mutex, held] : held_) held.bell->is_live = false;
+}
+
+// Such locks are of one node. Whoever is on the same one is heard; who is not, is polled for.
+void BellSource::look_for_cluster() {
+  const LocalTime deadline = BootClock::now() + endpoint_->connect_timeout();
+  Result answer = connection_.query("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", deadline);
+  is_in_cluster_ = answer.next() && answer.text(1) == "ON";
+  if (!is_in_cluster_) return;
+  endpoint_->note_once(Endpoint::Note::kNoDoorbell,
+                       "the server is a node of a Galera cluster: a waiter hears at once of a "
+                       "release on the same node, and polls for those on others once a second");
+}
+
+bool BellSource::has_slot() const {
+  return std::any_of(held_.begin(), held_.end(), [](const auto& each) { return each.second.slot; });
+}
+
+bool BellSource::lacks_slot() const {
+  return std::any_of(held_.begin(), held_.end(),
+                     [](const auto& each) { return !each.second.slot; });
+}
+
+void BellSource::read(const kit::StopSignal& stop, const Hint& hint) {
+  if (std::exchange(was_rung_, false) && !stop.pause(kAfterRing)) return;
+  bells_->clear_descriptor();
+  try {
+    register_wanted(hint);
+  } catch (const Failure& error) {
+    if (!error.is(number::kInterrupted)) throw;
+    hint({});  // rung just then
+    return;
+  }
+  has_slot() ? wait_in_server(stop, hint) : idle(stop);
+}
+
+void BellSource::let_go(const std::vector<Bells::Wanted>& wanted) {
+  std::string sql;
+  for (auto it = held_.begin(); it != held_.end();) {
+    const bool is_wanted =
+        std::any_of(wanted.begin(), wanted.end(),
+                    [&](const Bells::Wanted& each) { return each.bell == it->second.bell; });
+    if (!is_wanted && it->second.slot != 0) {
+      sql += (sql.empty() ? "DO RELEASE_LOCK(" : ", RELEASE_LOCK(") +
+             literal(bell_of(*endpoint_, it->first) + it->second.slot) + ')';
+    }
+    it = is_wanted ? std::next(it) : held_.erase(it);
+  }
+  if (!sql.empty()) connection_.query(sql, BootClock::now() + endpoint_->connect_timeout());
+}
+
+void BellSource::register_wanted(const Hint& hint) {
+  const LocalTime now = BootClock::now();
+  const std::vector<Bells::Wanted> wanted = bells_->all(now);
+  let_go(wanted);
+  const bool tries_again = now >= try_again_;
+  std::vector<const Bells::Wanted*> tried;
+  std::string sql;
+  for (const Bells::Wanted& each : wanted) {
+    const auto it = held_.find(each.mutex);
+    if (it != held_.end() && (it->second.slot != 0 || !tries_again)) continue;
+    const std::string bell = bell_of(*endpoint_, each.mutex);
+    sql += (sql.empty() ? "SELECT " : ", ") + ("IF(GET_LOCK(" + literal(bell + 'a')) +
+           ", 0) = 1, 1, IF(GET_LOCK(" + literal(bell + 'b') + ", 0) = 1, 2, 0))";
+    tried.push_back(&each);
+  }
+  if (tried.empty()) return;
+  Result got = connection_.query(sql, now + endpoint_->connect_timeout());
+  if (!got.next()) refuse_answer("has no row");
+  for (unsigned i = 0; i < tried.size(); ++i) {
+    const std::uint64_t slot = got.number(i);
+    held_[tried[i]->mutex] = {tried[i]->bell, slot == 0 ? '\0' : slot == 1 ? 'a' : 'b'};
+  }
+  if (lacks_slot()) try_again_ = now + kTryAgain;
+  await_releases(tried);
+  for (const Bells::Wanted* each : tried) {
+    each->bell->is_live = held_[each->mutex].slot != 0 && !is_in_cluster_;
+    hint(each->mutex);  // what happened until now was not heard
+  }
+}
+
+// A release that looked for waiters before they were there may not be committed yet, and whoever
+// asks now would not see it: it is waited for, by a lock on the row.
+void BellSource::await_releases(const std::vector<const Bells::Wanted*>& tried) {
+  std::string sql;
+  for (const Bells::Wanted* each : tried) {
+    sql += sql.empty() ? "SELECT COUNT(*) FROM " + endpoint_->quoted_table() + " WHERE mutex IN ("
+                       : std::string(",");
+    sql += "_utf8mb4 ";
+    append_literal(sql, each->mutex);
+  }
+  try {
+    connection_.query(sql + ") LOCK IN SHARE MODE",
+                      BootClock::now() + endpoint_->connect_timeout());
+  } catch (const Failure& error) {
+    if (!error.is_locked()) throw;  // a stranger has it locked: who waits will ask again
+  }
+}
+
+// Nothing to wait for in the server.
+void BellSource::idle(const kit::StopSignal& stop) {
+  std::array<pollfd, 3> sources{{{bells_->descriptor(), POLLIN, 0},
+                                 {stop.descriptor(), POLLIN, 0},
+                                 {mysql_get_socket(connection_.get()), POLLIN, 0}}};
+  const auto patience = std::chrono::duration_cast<milliseconds>(kTryAgain).count();
+  poll(sources.data(), sources.size(), held_.empty() ? -1 : static_cast<int>(patience));
+  if (sources[2].revents != 0 || !connection_.is_usable()) {
+    throw Error(Errc::kUnreachable,
+                "mysql at " + endpoint_->where() + ": the connection that waits was closed");
+  }
+}
+
+// Two statements: one would keep the table from being altered for as long as it sleeps.
+std::string BellSource::sleep_sql() const {
+  const auto seconds = lacks_slot() ? std::chrono::seconds(kTryAgain).count() : kSleepSeconds;
+  std::string sql = "SET @simba_writes = (SELECT IFNULL(SUM(version), 0) FROM " +
+                    endpoint_->quoted_table() + " WHERE mutex IN (";
+  bool is_first = true;
+  for (const auto& [mutex, held] : held_) {
+    sql += is_first ? "_utf8mb4 " : ",_utf8mb4 ";
+    append_literal(sql, mutex);
+    is_first = false;
+  }
+  return sql + "));SELECT IF(@simba_writes = " + std::to_string(writes_) + ", SLEEP(" +
+         std::to_string(seconds) + "), 2), CAST(@simba_writes AS UNSIGNED)";
+}
+
+void BellSource::wait_in_server(const kit::StopSignal& stop, const Hint& hint) {
+  MYSQL* const handle = connection_.get();
+  const std::string sql = sleep_sql();
+  bool is_stopped = false;
+  const auto go_through = [&](int status, auto go_on) {
+    while (status != 0 && !is_stopped) {
+      is_stopped = !wait_for_ring(status, stop);
+      if (!is_stopped) status = go_on(status);
+    }
+  };
+  int error = 0;
+  MYSQL_RES* rows = nullptr;
+  go_through(mysql_real_query_start(&error, handle, sql.data(), sql.size()),
+             [&](int ready) { return mysql_real_query_cont(&error, handle, ready); });
+  if (!is_stopped && error == 0) {
+    go_through(mysql_next_result_start(&error, handle),
+               [&](int ready) { return mysql_next_result_cont(&error, handle, ready); });
+  }
+  if (!is_stopped && error == 0) {
+    go_through(mysql_store_result_start(&rows, handle),
+               [&](int ready) { return mysql_store_result_cont(&rows, handle, ready); });
+  }
+  if (is_stopped) return connection_.spoil();
+  was_rung_ = was_woken(rows);
+  if (was_rung_) hint({});
+}
+
+// MariaDB calls it an error; MySQL gives 1 instead of 0. 2: there was nothing to sleep for.
+bool BellSource::was_woken(MYSQL_RES* rows) {
+  Result answer(rows, 0, 0);
+  if (answer.next()) {
+    const std::uint64_t how = answer.number(0);
+    if (how == 2) writes_ = answer.number(1);
+    return how != 0;
+  }
+  const unsigned number = mysql_errno(connection_.get());
+  if (number != number::kInterrupted) connection_.fail(number, mysql_error(connection_.get()));
+  return true;
+}
+
+bool BellSource::wait_for_ring(int status, const kit::StopSignal& stop) {
+  std::array<pollfd, 3> sources{
+      {{mysql_get_socket(connection_.get()), Connection::events_of(status), 0},
+       {stop.descriptor(), POLLIN, 0},
+       {bells_->descriptor(), POLLIN, 0}}};
+  while (true) {
+    if (poll(sources.data(), sources.size(), -1) < 0) continue;
+    if (sources[1].revents != 0) return false;
+    if (sources[0].revents != 0) return true;
+    bells_->clear_descriptor();
+    interrupt(stop);
+  }
+}
+
+// Somebody waits for another mutex: the connection has to get up for it.
+void BellSource::interrupt(const kit::StopSignal& stop) {
+  Connection other(*endpoint_, stop);
+  ring(other, connection_.id(), BootClock::now() + endpoint_->connect_timeout());
+}
+
+}  // namespace simba::mysql

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simba/time.h"
+#include "stores/kit/reader.h"
+#include "stores/mysql/connection.h"
+#include "stores/mysql/endpoint.h"
+
+// A doorbell between processes, on a server that cannot push.
+//
+//   who waits     holds a user-level lock in the mutex's name (GET_LOCK) on one connection, which
+//                 sleeps in the server (SLEEP)
+//   who releases  hears in the same answer which connection holds that lock, and ends its sleep
+//                 (KILL QUERY, which everybody may do to connections of the same user)
+//
+// There are two locks for each mutex, so that two processes can pass it to and fro; a third one
+// polls. A ring between two sleeps is not heard: so each sleep begins with a look whether the rows
+// were written meanwhile. Rung for a mutex that is not waited for, or not rung at all, costs time
+// and nothing else.
+namespace simba::mysql {
+
+// The name of the locks of a mutex, without the last letter, a or b. Names of locks are short and
+// of the whole server, so this is a hash.
+std::string bell_of(const Endpoint& endpoint, std::string_view mutex);
+
+std::uint64_t hash_of(const Endpoint& endpoint, std::string_view mutex);
+
+// Ends the sleep of a connection that waits. Throws Error only where ours is lost.
+void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline);
+
+// Which mutexes this process waits for, and for which of them it would hear the bell.
+//
+// Threads: any.
+class Bells {
+ public:
+  struct Bell {
+    std::size_t wanted = 0;      // guarded by the bells' lock
+    LocalTime unwanted_since{};  // likewise
+    std::atomic<bool> is_live{false};
+  };
+
+  Bells();
+  Bells(const Bells&) = delete;
+  Bells& operator=(const Bells&) = delete;
+  ~Bells();
+
+  std::shared_ptr<Bell> want(std::string_view mutex);
+  void drop(const std::shared_ptr<Bell>& bell);
+
+  // Readable after a mutex has been wanted that was not: for poll().
+  int descriptor() const { return changed_; }
+  void clear_descriptor() const;
+
+  struct Wanted {
+    std::string mutex;
+    std::shared_ptr<Bell> bell;
+  };
+  // Forgets what nobody has wanted for a while.
+  std::vector<Wanted> all(LocalTime now);
+
+  // Of the connection that waits; 0: none does.
+  std::atomic<std::uint64_t> connection_id{0};
+
+ private:
+  const int changed_;
+  std::mutex guard_;
+  std::map<std::string, std::shared_ptr<Bell>, std::less<>> bells_;  // guarded by guard_
+};
+
+// The connection that waits for the bells.
+class BellSource : public kit::Source {
+ public:
+  BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells> bells,
+             const kit::StopSignal& stop);
+  ~BellSource() override;
+
+  void read(const kit::StopSignal& stop, const Hint& hint) override;
+
+ private:
+  struct Held {
+    std::shared_ptr<Bells::Bell> bell;
+    char slot = 0;  // a or b; 0: others have both
+  };
+  void look_for_cluster();
+  void register_wanted(const Hint& hint);
+  void await_releases(const std::vector<const Bells::Wanted*>& tried);
+  void let_go(const std::vector<Bells::Wanted>& wanted);
+  void idle(const kit::StopSignal& stop);
+  void wait_in_server(const kit::StopSignal& stop, const Hint& hint);
+  std::string sleep_sql() const;
+  bool was_woken(MYSQL_RES* rows);
+  // False: stop was requested.
+  bool wait_for_ring(int status, const kit::StopSignal& stop);
+  void interrupt(const kit::StopSignal& stop);
+  bool has_slot() const;
+  bool lacks_slot() const;
+
+  const std::shared_ptr<Endpoint> endpoint_;
+  const std::shared_ptr<Bells> bells_;
+  Connection connection_;
+  bool is_in_cluster_ = false;        // others may be on other nodes: a bell is never live
+  std::map<std::string, Held> held_;  // by mutex
+  LocalTime try_again_{};             // for the slots that others have
+  std::uint64_t writes_ = 0;  // to the rows that are waited for, when they were last looked at
+  bool was_rung_ = false;
+};
+
+}  // namespace simba::mysql

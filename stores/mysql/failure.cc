@@ -1,0 +1,164 @@
+#include "stores/mysql/failure.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace simba::mysql {
+namespace {
+
+struct Meaning {
+  unsigned from, to;  // numbers, both included
+  Errc code;
+  std::string_view advice;
+  bool breaks = false;  // the connection
+};
+
+constexpr std::string_view kUser =
+    "check the user, the password (URL, password-file, MYSQL_PWD) and from which hosts the server "
+    "lets this user in";
+constexpr std::string_view kPlugin =
+    "the server asks for an authentication plugin that libmariadb cannot use: install its plugins "
+    "(Debian: libmariadb3), or ALTER USER ... IDENTIFIED VIA ed25519 or mysql_native_password";
+constexpr std::string_view kFull =
+    "the server has no connection left: raise max_connections or the user's limit, or lower "
+    "connections= in the URL";
+constexpr std::string_view kReadOnly =
+    "the server only reads: it is a replica, or read_only is on; name the primary, or all servers "
+    "one after the other in the URL";
+constexpr std::string_view kGone = "the connection was closed; whether the server acted is unknown";
+constexpr std::string_view kStops = "the server stops or starts";
+constexpr std::string_view kLocked =
+    "somebody else held the row or the table locked; nothing was changed (SHOW ENGINE INNODB "
+    "STATUS tells who)";
+constexpr std::string_view kNothing = "nothing was changed";
+constexpr std::string_view kDisk = "the server's disk or memory failed or is full; see its log";
+constexpr std::string_view kTls =
+    "the server is not the one that TLS should prove it to be, or speaks none; give the "
+    "certificate of its authority as sslrootcert=FILE in the URL, or, on a network you trust, "
+    "sslmode=disable";
+
+// The first that fits counts.
+constexpr std::array kMeanings{
+    Meaning{1040, 1040, Errc::kUnreachable, kFull, true},
+    Meaning{1203, 1203, Errc::kUnreachable, kFull, true},
+    Meaning{1226, 1226, Errc::kUnreachable, kFull, true},
+    Meaning{1044, 1044, Errc::kDenied, "this user may not use the database"},
+    Meaning{1045, 1045, Errc::kDenied, kUser},
+    Meaning{1129, 1130, Errc::kDenied,
+            "the server does not let this host in: GRANT to user@host, or FLUSH HOSTS after too "
+            "many errors"},
+    Meaning{1698, 1698, Errc::kDenied, kUser},
+    Meaning{1820, 1820, Errc::kDenied, "the password has expired: set a new one"},
+    Meaning{1862, 1862, Errc::kDenied, "the password has expired: set a new one"},
+    Meaning{1251, 1251, Errc::kDenied, kPlugin},
+    Meaning{1275, 1275, Errc::kDenied, kPlugin},
+    Meaning{1524, 1524, Errc::kDenied, kPlugin},
+    Meaning{2059, 2059, Errc::kDenied, kPlugin},
+    Meaning{1049, 1049, Errc::kMisconfigured,
+            "create the database (create_mysql_table() does), or name another in the URL"},
+    Meaning{1142, 1143, Errc::kDenied, "this user lacks a privilege"},
+    Meaning{1227, 1227, Errc::kDenied, "this user lacks a privilege"},
+    Meaning{1370, 1370, Errc::kDenied, "this user lacks a privilege"},
+    Meaning{1146, 1146, Errc::kMisconfigured, "the table is missing", true},
+    Meaning{1051, 1051, Errc::kMisconfigured, "the table is missing", true},
+    // Somebody altered the table: a new connection looks at it anew.
+    Meaning{1054, 1054, Errc::kMisconfigured, "the table lacks a column", true},
+    Meaning{1136, 1136, Errc::kMisconfigured, "the table has other columns", true},
+    Meaning{1364, 1364, Errc::kMisconfigured, "the table has a column that nobody fills", true},
+    Meaning{1615, 1615, Errc::kUnreachable, "the table was changed; the next call starts anew",
+            true},
+    Meaning{1412, 1412, Errc::kUnreachable, "the table was changed; the next call starts anew",
+            true},
+    Meaning{1243, 1243, Errc::kUnreachable,
+            "prepared statements do not stay with the connection: a proxy seems to be in between; "
+            "name the server itself, or write dialect=mysql",
+            true},
+    Meaning{1290, 1290, Errc::kDenied, kReadOnly, true},
+    Meaning{1792, 1792, Errc::kDenied, kReadOnly, true},
+    Meaning{1836, 1836, Errc::kDenied, kReadOnly, true},
+    Meaning{1047, 1047, Errc::kUnreachable,
+            "this node has no quorum of its Galera cluster, or catches up with it", true},
+    Meaning{1205, 1205, Errc::kTimeout, kLocked},
+    Meaning{1969, 1969, Errc::kTimeout, kLocked},
+    Meaning{3024, 3024, Errc::kTimeout, kLocked},
+    Meaning{1213, 1213, Errc::kTimeout, kNothing},
+    Meaning{1020, 1020, Errc::kTimeout, kNothing},
+    Meaning{1317, 1317, Errc::kTimeout, "the statement was killed; nothing was changed"},
+    Meaning{1053, 1053, Errc::kUnreachable, kStops, true},
+    Meaning{1077, 1079, Errc::kUnreachable, kStops, true},
+    Meaning{1152, 1152, Errc::kUnreachable, kGone, true},
+    Meaning{1158, 1161, Errc::kUnreachable, kGone, true},
+    Meaning{1184, 1184, Errc::kUnreachable, kGone, true},
+    Meaning{1927, 1927, Errc::kUnreachable, kGone, true},
+    Meaning{4031, 4031, Errc::kUnreachable, kGone, true},
+    Meaning{1021, 1021, Errc::kUnreachable, kDisk},
+    Meaning{1030, 1030, Errc::kUnreachable, kDisk},
+    Meaning{1037, 1038, Errc::kUnreachable, kDisk},
+    Meaning{1041, 1041, Errc::kUnreachable, kDisk},
+    Meaning{1114, 1114, Errc::kUnreachable, kDisk},
+    Meaning{1153, 1153, Errc::kMisconfigured,
+            "the server's max_allowed_packet is too small for a batch: give it 1 MB or more", true},
+    Meaning{1665, 1665, Errc::kMisconfigured,
+            "the server logs statements (binlog_format=STATEMENT), which cannot repeat what a "
+            "clock decided: set binlog_format to MIXED or ROW"},
+    Meaning{1264, 1264, Errc::kCorrupt, "a number in the row is at the end of its range"},
+    Meaning{1690, 1690, Errc::kCorrupt, "a number in the row is at the end of its range"},
+    Meaning{1366, 1366, Errc::kMisconfigured,
+            "the table cannot hold every name: its character set should be utf8mb4, or its columns "
+            "VARBINARY"},
+    Meaning{1406, 1406, Errc::kMisconfigured, "a column of the table is too short", true},
+    Meaning{2026, 2026, Errc::kMisconfigured, kTls, true},
+    Meaning{2002, 2005, Errc::kUnreachable, "the server cannot be reached", true},
+    Meaning{2000, 2999, Errc::kUnreachable, kGone, true},  // of libmariadb
+    Meaning{5000, 5999, Errc::kUnreachable, kGone, true},
+    Meaning{0, ~0U, Errc::kCorrupt, "this was not expected of the server", true},
+};
+
+const Meaning& meaning_of(unsigned number) {
+  return *std::find_if(kMeanings.begin(), kMeanings.end(), [&](const Meaning& each) {
+    return number >= each.from && number <= each.to;
+  });
+}
+
+std::string in_parentheses(unsigned number, const std::string& text) {
+  std::string line = text;
+  std::replace_if(
+      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  return " (" + line + ", error " + std::to_string(number) + ')';
+}
+
+std::string advice_of(unsigned number, const Endpoint& endpoint) {
+  std::string advice(meaning_of(number).advice);
+  if (number == number::kTableDenied || number == number::kMissingTable ||
+      number == number::kDatabaseDenied) {
+    advice += ": as an administrator, run GRANT SELECT, INSERT, UPDATE ON " +
+              endpoint.quoted_table() +
+              " TO the user (observers: SELECT alone); docs/mysql.md has the CREATE TABLE";
+  }
+  return advice;
+}
+
+}  // namespace
+
+bool Failure::is_locked() const noexcept {
+  return is(number::kLockWait) || is(number::kStatementTime) || is(number::kSelectTime);
+}
+
+Failure failure(unsigned number, const std::string& text, const Endpoint& endpoint) {
+  return {meaning_of(number).code,
+          "mysql at " + endpoint.where() + ": " + advice_of(number, endpoint) +
+              in_parentheses(number, text),
+          number};
+}
+
+Failure connect_failure(unsigned number, const std::string& text, const Endpoint& endpoint) {
+  return {meaning_of(number).code,
+          "mysql at " + endpoint.where() + ": cannot connect: " + advice_of(number, endpoint) +
+              in_parentheses(number, text),
+          number};
+}
+
+bool breaks_connection(unsigned number) { return meaning_of(number).breaks; }
+
+}  // namespace simba::mysql

@@ -1,0 +1,67 @@
+#include "stores/mysql/failure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "stores/mysql/bell.h"
+#include "stores/mysql/literal.h"
+
+namespace simba::mysql {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Endpoint endpoint() { return Endpoint(mysql_options("mysql://me:canary@db/app")); }
+
+TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
+  struct Row {
+    unsigned number;
+    Errc code;
+  };
+  const Endpoint there = endpoint();
+  for (const Row& row :
+       {Row{1045, Errc::kDenied}, Row{1142, Errc::kDenied}, Row{1290, Errc::kDenied},
+        Row{2059, Errc::kDenied}, Row{1146, Errc::kMisconfigured}, Row{1049, Errc::kMisconfigured},
+        Row{2026, Errc::kMisconfigured}, Row{1665, Errc::kMisconfigured}, Row{1205, Errc::kTimeout},
+        Row{1213, Errc::kTimeout}, Row{1969, Errc::kTimeout}, Row{1040, Errc::kUnreachable},
+        Row{1047, Errc::kUnreachable}, Row{2003, Errc::kUnreachable}, Row{2013, Errc::kUnreachable},
+        Row{1927, Errc::kUnreachable}, Row{1690, Errc::kCorrupt}, Row{4242, Errc::kCorrupt}}) {
+    EXPECT_EQ(failure(row.number, "text", there).errc(), row.code) << row.number;
+  }
+}
+
+TEST(MysqlFailure, IsOneLineThatNamesTheServerAndNoPassword) {
+  const std::string what = failure(1142, "denied\nfor you", endpoint()).what();
+  EXPECT_THAT(what, AllOf(HasSubstr("mysql at db:3306/app"), HasSubstr("denied for you"),
+                          HasSubstr("error 1142"), HasSubstr("GRANT SELECT, INSERT, UPDATE"),
+                          Not(HasSubstr("\n")), Not(HasSubstr("canary"))));
+}
+
+TEST(MysqlFailure, KnowsWhichErrorsSpoilAConnection) {
+  for (const unsigned number : {1290U, 1146U, 1927U, 2006U, 2013U, 1047U, 1054U, 4242U}) {
+    EXPECT_TRUE(breaks_connection(number)) << number;
+  }
+  for (const unsigned number : {1205U, 1213U, 1969U, 1142U, 1366U}) {
+    EXPECT_FALSE(breaks_connection(number)) << number;
+  }
+}
+
+TEST(MysqlLiteral, IsOfHexadecimalDigitsWhateverItHolds) {
+  EXPECT_EQ(literal("job"), "x'6a6f62'");
+  EXPECT_EQ(literal(""), "x''");
+  EXPECT_EQ(literal(std::string_view("'\0\xff;", 4)), "x'2700ff3b'");
+}
+
+TEST(MysqlBell, HasANameOfItsOwnForEachMutexOfEachTable) {
+  const Endpoint other(mysql_options("mysql://db/app?table=other"));
+  const std::string bell = bell_of(endpoint(), "job");
+  EXPECT_EQ(bell, bell_of(endpoint(), "job"));
+  EXPECT_NE(bell, bell_of(endpoint(), "jo"));
+  EXPECT_NE(bell, bell_of(other, "job"));
+  EXPECT_LE(bell.size(), 63U) << "a name of MySQL's has at most 64 characters";
+}
+
+}  // namespace
+}  // namespace simba::mysql

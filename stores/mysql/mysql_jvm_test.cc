@@ -1,0 +1,301 @@
+#include <thread>
+
+#include "simba/locker.h"
+#include "stores/mysql/mysql_fixture.h"
+
+// Beside JVM Simba: its table, old and new, and its statements, run by hand as it runs them.
+namespace simba::mysql {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// What a JVM contender does, in the order of its repository.
+class Jvm {
+ public:
+  Jvm(const MysqlOptions& options, std::string table) : db_(options), table_(std::move(table)) {}
+
+  // false: the row is there.
+  bool try_init(const std::string& mutex) {
+    try {
+      db_("INSERT INTO " + table_ +
+          " (mutex, acquired_at, ttl_at, transition_at, owner_id, version) VALUES ('" + mutex +
+          "', 0, 0, 0, '', 0)");
+      return true;
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+  }
+  // BEGIN, UPDATE, SELECT, COMMIT. True: this contender owns it now.
+  bool acquire(const std::string& mutex, const std::string& id, int ttl = 10'000,
+               int transition = 6'000) {
+    const std::string now = "CAST(UNIX_TIMESTAMP(CURRENT_TIMESTAMP(3)) * 1000 AS UNSIGNED)";
+    db_("BEGIN");
+    db_("UPDATE " + table_ + " SET acquired_at = " + now + ", ttl_at = " + now + " + " +
+        std::to_string(ttl) + ", transition_at = " + now + " + " +
+        std::to_string(ttl + transition) + ", owner_id = '" + id +
+        "', version = version + 1 WHERE mutex = '" + mutex + "' AND (transition_at < " + now +
+        " OR (owner_id = '" + id + "' AND transition_at > " + now + "))");
+    const std::string owner =
+        db_("SELECT owner_id FROM " + table_ + " WHERE mutex = '" + mutex + '\'');
+    db_("COMMIT");
+    return owner == id;
+  }
+  void release(const std::string& mutex, const std::string& id) {
+    db_("UPDATE " + table_ +
+        " SET acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = version + 1 "
+        "WHERE mutex = '" +
+        mutex + "' AND owner_id = '" + id + '\'');
+  }
+
+ private:
+  Admin db_;
+  const std::string table_;
+};
+
+class MysqlJvmTest : public MysqlTest {
+ protected:
+  void make_old_table() { admin()(jvm_table_sql(table)); }
+  Jvm jvm() { return Jvm(options(), table); }
+  // Each in turn, and nobody while the other has it.
+  void expect_exclusion() {
+    const auto store = open();
+    Jvm other = jvm();
+    EXPECT_TRUE(other.try_init("report"));
+    EXPECT_FALSE(other.try_init("report"));
+    for (int round = 0; round < 3; ++round) {
+      const Token token = take(*store, "report", "cpp~1").owner.token;
+      EXPECT_FALSE(other.acquire("report", "jvm"));
+      EXPECT_EQ(renew(*store, "report", "cpp~1", token).owner.token, token);
+      EXPECT_FALSE(other.acquire("report", "jvm"));
+      other.release("report", "jvm");
+      EXPECT_EQ(observe(*store, "report").owner.id, "cpp~1");
+      release(*store, "report", "cpp~1", token);
+      EXPECT_TRUE(other.acquire("report", "jvm"));
+      EXPECT_EQ(take(*store, "report", "cpp~2").owner.id, "jvm");
+      const std::vector<Claim> batch{{"other", "cpp~2", 0, 0, 10s, 6s},
+                                     {"report", "cpp~2", 0, 0, 10s, 6s}};
+      EXPECT_EQ(observed(store->contend(batch, soon())[1]).owner.id, "jvm");
+      release(*store, "other", "cpp~2");
+      EXPECT_TRUE(other.acquire("report", "jvm")) << "its renewal";
+      release(*store, "report", "cpp~2");
+      EXPECT_EQ(observe(*store, "report").owner.id, "jvm");
+      other.release("report", "jvm");
+      EXPECT_TRUE(observe(*store, "report").is_free());
+    }
+    // Neither enters before the other's lease is over, and each after it.
+    EXPECT_TRUE(other.acquire("report", "jvm", 300, 200));
+    EXPECT_EQ(take(*store, "report", "cpp~3").owner.id, "jvm");
+    EXPECT_TRUE(eventually([&] { return take(*store, "report", "cpp~3").owner.id == "cpp~3"; }));
+    EXPECT_FALSE(other.acquire("report", "jvm"));
+  }
+};
+
+TEST_F(MysqlJvmTest, ContendersOfBothExcludeEachOtherOnANewTable) {
+  make_table();
+  expect_exclusion();
+}
+
+TEST_F(MysqlJvmTest, ContendersOfBothExcludeEachOtherOnAnOldTable) {
+  make_old_table();
+  expect_exclusion();
+}
+
+TEST_F(MysqlJvmTest, ManyOfBothNeverOwnAtTheSameTime) {
+  make_old_table();
+  jvm().try_init("report");
+  std::atomic<int> inside{0}, overlaps{0}, by_jvm{0}, by_us{0};
+  const LocalTime until = BootClock::now() + 3s;
+  const auto work = [&](std::atomic<int>& count) {
+    if (inside.fetch_add(1) != 0) ++overlaps;
+    std::this_thread::sleep_for(1ms);
+    inside.fetch_sub(1);
+    ++count;
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 3; ++i) {
+      threads.emplace_back([&, id = "jvm" + std::to_string(i)] {
+        Jvm me = jvm();
+        while (BootClock::now() < until) {
+          if (!me.acquire("report", id)) continue;
+          work(by_jvm);
+          me.release("report", id);
+        }
+      });
+      threads.emplace_back([&, i] {
+        const auto store = open();
+        for (int n = 0; BootClock::now() < until; ++n) {
+          const std::string id = "cpp" + std::to_string(i) + '~' + std::to_string(n);
+          if (take(*store, "report", id).owner.id != id) continue;
+          work(by_us);
+          release(*store, "report", id);
+        }
+      });
+    }
+  }
+  EXPECT_EQ(overlaps, 0);
+  EXPECT_GT(by_jvm, 0);
+  EXPECT_GT(by_us, 0);
+}
+
+TEST_F(MysqlJvmTest, AnOldTableWorksAndItIsSaidOnceWhatItLacks) {
+  make_old_table();
+  const auto store = open();
+  const Token first = take(*store, "report", "a~1").owner.token;
+  EXPECT_EQ(row("report", "version"), std::to_string(first)) << "the token is the version";
+  EXPECT_EQ(take(*store, "report", "a~1").owner.token, first) << "of a take that is repeated";
+  EXPECT_EQ(renew(*store, "report", "a~1", first).owner.token, first) << "it is kept for the term";
+  const std::vector<Claim> batch{{"other", "x~1", first, 0, 10s, 6s},
+                                 {"report", "a~1", first, 0, 10s, 6s}};
+  EXPECT_EQ(observed(store->contend(batch, soon())[1]).owner.token, first);
+  release(*store, "report", "a~1", first);
+  const Token second = take(*store, "report", "b~1").owner.token;
+  EXPECT_GT(second, first);
+  EXPECT_GT(take(*store, "new", "b~1", 1'000).owner.token, 1'000U) << "above what was seen";
+  take(*open_elsewhere(), "other", "c~1");
+  EXPECT_EQ(log.count("is of an older kind: ids have at most 32 characters"), 2U)
+      << "once for each store";
+  EXPECT_EQ(log.count("ADD COLUMN fencing_token"), 2U);
+}
+
+TEST_F(MysqlJvmTest, AnOldTableRefusesAnIdThatIsTooLongByItself) {
+  make_old_table();
+  const auto store = open();
+  const std::string id = "a-label-of-some-length~0123456789abc";
+  const std::vector<Claim> claims{{"a", "x~1", 0, 0, 10s, 6s}, {"b", id, 0, 0, 10s, 6s}};
+  const Answers answers = store->contend(claims, soon());
+  EXPECT_EQ(observed(answers[0]).owner.id, "x~1");
+  EXPECT_THAT(std::get<Error>(answers[1]).what(),
+              AllOf(HasSubstr("36 bytes"), HasSubstr("ids of 32"), HasSubstr("max_id_length=32")));
+  EXPECT_EQ(open({}, "max_id_length=32")->traits().max_wire_id_length, 32U);
+}
+
+TEST_F(MysqlJvmTest, OtherSpellingsAreOthers) {
+  make_old_table();
+  const auto store = open();
+  const Token token = take(*store, "report", "Owner~1").owner.token;
+  for (const char* other : {"OWNER~1", "owner~1", "Owner~1 "}) {
+    EXPECT_EQ(take(*store, "report", other).owner.id, "Owner~1");
+    EXPECT_EQ(renew(*store, "report", other, token).owner.id, "Owner~1");
+    release(*store, "report", other, token);
+    EXPECT_EQ(observe(*store, "report").owner.id, "Owner~1");
+  }
+}
+
+TEST_F(MysqlJvmTest, AMutexThatExistsUnderAnotherSpellingIsAnErrorThatNamesBoth) {
+  make_old_table();
+  jvm().try_init("JOB");
+  const auto store = open();
+  const std::string before = row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)");
+  const auto spelled = AllOf(StartsWith("misconfigured"), HasSubstr("'job'"), HasSubstr("'JOB'"),
+                             HasSubstr("VARBINARY"));
+  EXPECT_THAT(error_of([&] { take(*store, "job", "a~1"); }), spelled);
+  EXPECT_THAT(error_of([&] { renew(*store, "job", "a~1", 1); }), spelled);
+  EXPECT_THAT(error_of([&] { observe(*store, "job"); }), spelled);
+  const std::vector<Claim> batch{{"job", "a~1", 0, 0, 10s, 6s}, {"other", "a~1", 0, 0, 10s, 6s}};
+  const Answers answers = store->contend(batch, soon());
+  EXPECT_THAT(std::get<Error>(answers[0]).what(), HasSubstr("'JOB'"));
+  EXPECT_EQ(observed(answers[1]).owner.id, "a~1");
+  release(*store, "job", "a~1");
+  EXPECT_EQ(row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)"), before);
+  EXPECT_THAT(error_of([&] { take(*store, "JOB ", "a~1"); }), HasSubstr("'JOB '"));
+  EXPECT_EQ(take(*store, "JOB", "a~1").owner.id, "a~1");
+}
+
+TEST_F(MysqlJvmTest, ATableOfAnotherCharacterSetHoldsWhatItCan) {
+  make_old_table();
+  admin()("ALTER TABLE " + table + " CONVERT TO CHARACTER SET latin1");
+  const auto store = open();
+  const std::string name =
+      "gr\xc3\xbc\xc3\x9f"
+      "e";  // u with dots and sharp s: latin1 has both
+  const Token token = take(*store, name, "\xc3\xa4~1").owner.token;
+  EXPECT_EQ(renew(*store, name, "\xc3\xa4~1", token).owner.id, "\xc3\xa4~1");
+  const std::vector<Claim> batch{{name, "\xc3\xa4~1", token, 0, 10s, 6s},
+                                 {"other", "x~1", 7, 0, 10s, 6s}};
+  EXPECT_EQ(observed(store->contend(batch, soon())[0]).owner.id, "\xc3\xa4~1");
+  EXPECT_EQ(store->list("gr", 9, soon()).at(0).mutex, name);
+  release(*store, name, "\xc3\xa4~1", token);
+  EXPECT_TRUE(observe(*store, name).is_free());
+  EXPECT_THAT(error_of([&] { take(*store, "\xe6\x97\xa5", "a~1"); }), StartsWith("misconfigured"));
+}
+
+TEST_F(MysqlJvmTest, AnOldTableIsBroughtUpToDateWhileBothContend) {
+  make_old_table();
+  jvm().try_init("held-by-jvm");
+  ASSERT_TRUE(jvm().acquire("held-by-jvm", "jvm", 60'000));
+  const Client client(open());
+  Contender ours(client, "report", lease(6s, 4s));
+  ASSERT_TRUE(eventually([&] { return ours.is_owner(); }));
+  const Token before = ours.token();
+  std::atomic<bool> done{false};
+  std::atomic<int> turns{0};
+  std::jthread busy([&] {
+    Jvm other = jvm();
+    other.try_init("busy");
+    while (!done) {
+      if (!other.acquire("busy", "jvm")) continue;
+      other.release("busy", "jvm");
+      ++turns;
+    }
+  });
+  ASSERT_TRUE(eventually([&] { return turns > 20; }));
+  const std::string ran = create_mysql_table(options());
+  EXPECT_THAT(ran, AllOf(HasSubstr("ALTER TABLE"), HasSubstr("owner_id VARCHAR(128)"),
+                         HasSubstr("ADD COLUMN fencing_token"), Not(HasSubstr("CREATE"))));
+  EXPECT_EQ(create_mysql_table(options()), "") << "there is nothing left to do";
+  const int turned = turns;
+  ASSERT_TRUE(eventually([&] { return turns > turned + 20; })) << "JVM contenders go on";
+  done = true;
+  busy.join();
+  EXPECT_EQ(row("held-by-jvm", "owner_id"), "jvm") << "no row is lost";
+  // A connection that knows the old table numbers no term by the version any more.
+  const auto store = open();
+  const Token after = take(*store, "another", "b~1").owner.token;
+  EXPECT_GT(after, 1'000'000'000'000'000U) << "by the clock";
+  std::this_thread::sleep_for(4s);  // a renewal falls into this
+  EXPECT_EQ(ours.released(), 0) << "our term outlives it";
+  EXPECT_EQ(ours.token(), before);
+}
+
+TEST_F(MysqlJvmTest, AConnectionThatKnowsTheOldTableNumbersNoTermAfterTheUpgrade) {
+  make_old_table();
+  const auto store = open({}, "connections=2");
+  release(*store, "report", "a~1", take(*store, "report", "a~1").owner.token);
+  create_mysql_table(options());
+  const Token elsewhere = take(*open_elsewhere(), "report", "b~1").owner.token;
+  admin()("UPDATE " + table + " SET transition_at = 0, owner_id = ''");
+  Token token = 0;
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { token = take(*store, "report", "c~1").owner.token; }) == "none";
+  }));
+  EXPECT_GT(token, elsewhere);
+}
+
+TEST_F(MysqlJvmTest, TheTableIsMadeWithItsDatabaseOrOnlyPrinted) {
+  MysqlOptions elsewhere = options();
+  elsewhere.database = "db_" + table;
+  const std::string printed = mysql_schema(elsewhere);
+  EXPECT_THAT(printed, AllOf(HasSubstr("CREATE DATABASE IF NOT EXISTS `db_"),
+                             HasSubstr("mutex VARBINARY(66)"), HasSubstr("ENGINE = InnoDB")));
+  EXPECT_EQ(admin()("SHOW DATABASES LIKE 'db_" + table + '\''), "");
+  EXPECT_EQ(create_mysql_table(elsewhere), printed);
+  EXPECT_EQ(take(*open_mysql(elsewhere), "report", "a~1").owner.id, "a~1");
+  admin()("DROP DATABASE db_" + table);
+}
+
+TEST_F(MysqlJvmTest, WithoutTheRightToAlterItIsSaidWhatToRun) {
+  make_old_table();
+  make_user();
+  grant();
+  EXPECT_THAT(error_of([&] { create_mysql_table(options(user)); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("ALTER TABLE"),
+                    HasSubstr("ADD COLUMN fencing_token")));
+  EXPECT_EQ(take(*open(user), "report", "a~1").owner.id, "a~1") << "the old table works";
+}
+
+}  // namespace
+}  // namespace simba::mysql

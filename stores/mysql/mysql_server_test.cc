@@ -1,0 +1,275 @@
+#include <cstdlib>
+#include <ctime>
+#include <thread>
+
+#include "stores/mysql/mysql_fixture.h"
+#include "testing/servers/certificates.h"
+
+// Servers of their own, which are killed, stopped, made to read only, put behind TLS or into
+// another time zone.
+namespace simba::mysql {
+namespace {
+
+using servers::MariadbServer;
+using servers::MariadbSettings;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class MysqlServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_mariadb();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+  }
+
+  void start(const MariadbSettings& settings = {}) {
+    server = std::make_unique<MariadbServer>(settings);
+    server->start();
+  }
+  // Each waits on a connection of its own, as other processes do.
+  std::shared_ptr<Store> open(const std::string& user = "admin", const std::string& more = {}) {
+    const std::string apart = "connect_timeout=" + std::to_string(5 + ++opened_);
+    return open_mysql(options(server->url(user, apart + (more.empty() ? "" : "&" + more))));
+  }
+  MysqlOptions options(const std::string& url) {
+    MysqlOptions made = mysql_options(url);
+    made.log = log.sink();
+    return made;
+  }
+  static bool can_take(Store& store, const std::string& mutex = "report") {
+    return error_of([&] {
+             const std::string id = mutex + "~1";
+             if (take(store, mutex, id).owner.id != id) throw Error(Errc::kTimeout, "not mine");
+           }) == "none";
+  }
+
+  std::unique_ptr<MariadbServer> server;
+  Lines log;
+
+ private:
+  int opened_ = 0;
+};
+
+TEST_F(MysqlServerTest, KilledAndStartedAgainDuringContentionItIsGoneOnWith) {
+  start();
+  const Rivals rivals(open(), open());
+  ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); }));
+  for (int round = 0; round < 3; ++round) {
+    const Token before = rivals.token();
+    server->kill();
+    if (round == 1) {
+      // Longer than a lease: nobody believes in it any more.
+      EXPECT_TRUE(eventually([&] { return !rivals.somebody_owns(); }, 3100ms));
+    }
+    server->start();
+    ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); })) << "round " << round;
+    EXPECT_GE(rivals.token(), before) << "a term was forgotten";
+  }
+  EXPECT_EQ(rivals.both(), 0);
+}
+
+TEST_F(MysqlServerTest, StoppedInGoodOrderAndStartedAgainItKeepsTheTerm) {
+  start();
+  const Client client(open());
+  const Contender owner(client, "report", lease(9s, 9s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Token token = owner.token();
+  server->restart();
+  std::this_thread::sleep_for(7s);  // a renewal falls into this
+  EXPECT_TRUE(owner.is_in_ttl());
+  EXPECT_EQ(owner.token(), token);
+  EXPECT_EQ(owner.released(), 0);
+}
+
+TEST_F(MysqlServerTest, PausedItIsNotWaitedForBeyondTheDeadline) {
+  start();
+  const auto store = open();
+  take(*store, "report", "a~1");
+  const Client client(open());
+  const Contender owner(client, "held", short_lease());
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  server->pause();
+  const LocalTime began = BootClock::now();
+  const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+  EXPECT_THAT(error_of([&] {
+                store->contend({&claim, 1}, began + 300ms);
+              }),
+              AllOf(StartsWith("the deadline passed"), HasSubstr("no answer before")));
+  EXPECT_LT(BootClock::now() - began, 2s);
+  EXPECT_TRUE(eventually([&] { return !owner.is_owner(); }, 3200ms))
+      << "it is believed past its lease";
+  server->resume();
+  EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
+  EXPECT_TRUE(eventually([&] { return can_take(*store, "another"); }));
+}
+
+TEST_F(MysqlServerTest, AServerThatOnlyReadsIsObservedAndOfSeveralTheOneThatWritesIsFound) {
+  start();
+  Admin admin(server->url());
+  admin("CREATE USER plain");
+  admin("GRANT SELECT, INSERT, UPDATE, CREATE ON simba_db.* TO plain");
+  const auto store = open("plain");
+  take(*store, "held", "owner~1");
+  admin("SET GLOBAL read_only = ON");
+  EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("replica"), HasSubstr("primary")));
+  MariadbServer writer;
+  writer.start();
+  MysqlOptions both = options(server->url("admin"));
+  both.hosts = {{"127.0.0.1", 1}, {"127.0.0.1", server->port()}, {"127.0.0.1", writer.port()}};
+  EXPECT_TRUE(can_take(*open_mysql(both)));
+  EXPECT_EQ(Admin(writer.url())("SELECT owner_id FROM simba_mutex WHERE mutex = 'report'"),
+            "report~1");
+  admin("SET GLOBAL read_only = OFF");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); })) << "it goes on by itself";
+}
+
+TEST_F(MysqlServerTest, ALogOfStatementsIsRefusedBecauseItCannotRepeatAClock) {
+  start({.config = {{"log-bin", "bin"}, {"binlog-format", "STATEMENT"}, {"server-id", "1"}},
+         .environment = {}});
+  const auto store = open();
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("MIXED or ROW")));
+  Admin(server->url())("SET GLOBAL binlog_format = 'MIXED'");
+  server->restart();  // connections keep the format they began with
+  server->stop();
+  server->configure("binlog-format", "MIXED");
+  server->start();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+// The hour that comes twice: at 00:30 and at 01:30 UTC it is 02:30 there.
+TEST_F(MysqlServerTest, InTheHourThatComesTwiceTimesAreRight) {
+  constexpr std::int64_t kFirst = 1'792'888'200;  // 2026-10-25 00:30 UTC
+  int misled = 0;
+  for (const std::int64_t when : {kFirst, kFirst + 3'600}) {
+    const std::int64_t shift = when - std::time(nullptr);
+    start({.config = {},
+           .environment = {"TZ=CET-1CEST,M3.5.0,M10.5.0/3", "LD_PRELOAD=" SIMBA_SHIFT_CLOCK,
+                           "SIMBA_CLOCK_SHIFT=" + std::to_string(shift)}});
+    const auto off = [&](std::int64_t seconds) {
+      return std::abs(seconds - (std::time(nullptr) + shift));
+    };
+    Admin theirs(server->url());  // in the server's zone, as a JVM contender without care
+    misled += off(std::stoll(theirs("SELECT FLOOR(UNIX_TIMESTAMP(CURRENT_TIMESTAMP(3)))"))) > 1'800;
+    const Observation held = take(*open(), "report", "a~1");
+    EXPECT_LT(off(held.now.time_since_epoch().count() / 1'000), 60);
+    EXPECT_LT(off(held.owner.acquired_at->time_since_epoch().count() / 1'000), 60);
+    EXPECT_LT(off(static_cast<std::int64_t>(held.owner.token / 1'000'000)), 60);
+  }
+  EXPECT_EQ(misled, 1) << "the trap is not there, and this test shows nothing";
+}
+
+TEST_F(MysqlServerTest, AuthenticatesByEachPluginOfTheServer) {
+  start({.config = {{"plugin-load-add", "auth_ed25519"}}, .environment = {}});
+  Admin admin(server->url());
+  admin("CREATE USER native IDENTIFIED VIA mysql_native_password USING PASSWORD('secret')");
+  admin("CREATE USER modern IDENTIFIED VIA ed25519 USING PASSWORD('secret')");
+  for (const std::string user : {"native", "modern"}) {
+    admin("GRANT SELECT, INSERT, UPDATE, CREATE ON simba_db.* TO " + user);
+    EXPECT_TRUE(can_take(*open(user + ":secret"), user));
+    EXPECT_THAT(error_of([&] { take(*open(user + ":wrong"), user, "x~1"); }),
+                StartsWith("the store denied"));
+  }
+  setenv("MYSQL_PWD", "secret", 1);  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_TRUE(can_take(*open("native"), "by-environment"));
+  unsetenv("MYSQL_PWD");  // NOLINT(concurrency-mt-unsafe)
+}
+
+TEST_F(MysqlServerTest, AUnixSocketNeedsNoTls) {
+  start();
+  MysqlOptions local = mysql_options("mysql://admin@/simba_db?socket=" + server->socket().string());
+  EXPECT_EQ(local.tls, MysqlOptions::Tls::kVerify);
+  EXPECT_TRUE(can_take(*open_mysql(local)));
+}
+
+// A certificate authority, and a certificate of it for the address 127.0.0.1.
+class MysqlTlsTest : public MysqlServerTest {
+ protected:
+  void SetUp() override {
+    MysqlServerTest::SetUp();
+    if (IsSkipped()) return;
+    try {
+      files = std::make_unique<servers::Certificates>();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    files->make_authority("ca");
+    files->make_authority("other-ca");
+    files->make("server", "ca", "IP:127.0.0.1");
+    files->make("elsewhere", "ca", "DNS:db.example.com");
+    files->make("client", "ca", "DNS:client");
+  }
+  void start_with(const std::string& certificate) {
+    server = std::make_unique<MariadbServer>();
+    const auto add = [&](const std::filesystem::path& file) {
+      return server->add_file(file, file.filename()).string();
+    };
+    server->configure("ssl-ca", add(files->certificate("ca")));
+    server->configure("ssl-cert", add(files->certificate(certificate)));
+    server->configure("ssl-key", add(files->key(certificate)));
+    server->start();
+  }
+  // No word about TLS, but for what is given here.
+  std::string url(const std::string& query = {}, const std::string& user = "admin") const {
+    return "mysql://" + user + "@127.0.0.1:" + std::to_string(server->port()) + "/simba_db" +
+           (query.empty() ? "" : "?" + query);
+  }
+  std::string root(const std::string& name) const {
+    return "sslrootcert=" + files->certificate(name).string();
+  }
+  std::string error_with(const std::string& query, const std::string& user = "admin") const {
+    return error_of([&] { take(*open_mysql(mysql_options(url(query, user))), "report", "a~1"); });
+  }
+
+  std::unique_ptr<servers::Certificates> files;
+};
+
+TEST_F(MysqlTlsTest, IsVerifiedInFullUnlessTheUrlSaysOtherwise) {
+  start_with("server");
+  EXPECT_THAT(error_with(""), AllOf(StartsWith("misconfigured"), HasSubstr("sslrootcert=FILE")));
+  EXPECT_THAT(error_with(root("other-ca")), StartsWith("misconfigured"));
+  EXPECT_THAT(error_with("sslrootcert=/nonexistent"), StartsWith("misconfigured"));
+  EXPECT_EQ(error_with(root("ca")), "none");
+  EXPECT_EQ(error_with("sslmode=require"), "none");
+  Admin admin(server->url());
+  admin("CREATE USER careful REQUIRE X509");
+  admin("GRANT ALL ON simba_db.* TO careful");
+  EXPECT_THAT(error_with(root("ca"), "careful"), StartsWith("the store denied"));
+  EXPECT_THAT(error_with("sslmode=disable", "careful"), StartsWith("the store denied"));
+  EXPECT_EQ(error_with(root("ca") + "&sslcert=" + files->certificate("client").string() +
+                           "&sslkey=" + files->key("client").string(),
+                       "careful"),
+            "none");
+}
+
+TEST_F(MysqlTlsTest, OfAnotherHostIsRefused) {
+  start_with("elsewhere");
+  EXPECT_THAT(error_with(root("ca")), StartsWith("misconfigured"));
+  EXPECT_EQ(error_with(root("ca") + "&sslmode=require"), "none");
+}
+
+TEST_F(MysqlTlsTest, IsNotGivenUpForAServerWithoutIt) {
+  start();
+  EXPECT_THAT(error_with(root("ca")), StartsWith("misconfigured"));
+  EXPECT_THAT(error_with("sslmode=require"), StartsWith("misconfigured"));
+}
+
+TEST_F(MysqlTlsTest, AServerThatIsKilledDoesNotKillItsClients) {
+  start_with("server");
+  const Client client(open_mysql(options(url(root("ca")))));
+  const Contender owner(client, "report", short_lease());
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  server->kill();  // a write to a closed connection raises SIGPIPE where nobody takes care
+  ASSERT_TRUE(eventually([&] { return !owner.is_owner(); }));
+  server->start();
+  EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
+}
+
+}  // namespace
+}  // namespace simba::mysql

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "simba/mysql.h"
+#include "simba/store.h"
+#include "stores/kit/pool.h"
+#include "stores/mysql/connection.h"
+#include "stores/mysql/endpoint.h"
+#include "stores/mysql/listener.h"
+#include "stores/mysql/mutex_table.h"
+
+namespace simba::mysql {
+
+// The six calls: a connection from the pool, a statement, and hints.
+//
+// Threads: any number of calls at once; each does its I/O on the caller's thread. In a forked child
+// every call throws Error (kMisuse) and the destructor leaves everything as it is.
+class MysqlStore : public Store {
+ public:
+  explicit MysqlStore(const MysqlOptions& options);
+  MysqlStore(const MysqlStore&) = delete;
+  MysqlStore& operator=(const MysqlStore&) = delete;
+  ~MysqlStore() override;
+
+  const StoreTraits& traits() const override { return traits_; }
+  Answers contend(std::span<const Claim> claims, LocalTime deadline) override;
+  Answers release(std::span<const Claim> claims, LocalTime deadline) override;
+  Answers observe(std::span<const std::string_view> mutexes, LocalTime deadline) override;
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
+                    LocalTime deadline) override;
+  std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
+                               std::function<void()> wake) override;
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime deadline) override;
+
+ private:
+  template <class Work>
+  auto call(Lane lane, LocalTime deadline, kit::Pool::Reserve reserve, Work work);
+  void check_fork() const;
+  void announce(Connection& connection, std::span<const Freed> freed, LocalTime deadline);
+
+  const StoreTraits traits_;
+  const pid_t process_;
+  const std::shared_ptr<Endpoint> endpoint_;
+  const std::shared_ptr<Listener> listener_;
+  Released released_;
+  kit::Pool pool_;
+};
+
+}  // namespace simba::mysql

@@ -1,0 +1,266 @@
+#include <thread>
+
+#include "stores/mysql/mysql_fixture.h"
+#include "testing/servers/relay.h"
+
+// Trouble that an administrator can make and mend on a running server: each gives an error that
+// says what to do, and calls succeed on the same store once it is over.
+namespace simba::mysql {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MysqlTroubleTest : public MysqlTest {
+ protected:
+  static bool can_take(Store& store, const std::string& mutex = "report") {
+    return error_of([&] { take(store, mutex, "a~1"); }) == "none";
+  }
+  void prepare_user(const std::string& how = {}) {
+    make_user(how);
+    make_table();
+    grant();
+  }
+  void cut_connections() { admin()("KILL USER " + user); }
+};
+
+TEST_F(MysqlTroubleTest, AWrongPassword) {
+  prepare_user("IDENTIFIED BY 'right'");
+  const auto store = open(user + ":canary-4711");
+  const std::string error = error_of([&] { take(*store, "report", "a~1"); });
+  EXPECT_THAT(error, AllOf(StartsWith("the store denied"), HasSubstr("password"),
+                           HasSubstr("MYSQL_PWD"), HasSubstr(user)));
+  EXPECT_THAT(error, Not(HasSubstr("canary")));
+  admin()("SET PASSWORD FOR " + user + " = PASSWORD('canary-4711')");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
+}
+
+TEST_F(MysqlTroubleTest, AMissingTableThatTheUserMayNotMake) {
+  make_user();
+  const auto store = open(user);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("GRANT SELECT, INSERT, UPDATE"),
+                    HasSubstr(table)));
+  admin()("GRANT SELECT ON " + options().database + ".* TO " + user);
+  ASSERT_TRUE(eventually([&] { return error_of([&] { observe(*store, "x"); }) != "none"; }));
+  std::this_thread::sleep_for(300ms);  // the pool leaves a server alone that has refused it
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr(table), HasSubstr(user),
+                    HasSubstr("CREATE TABLE"), HasSubstr("GRANT SELECT, INSERT, UPDATE")));
+  make_table();
+  grant();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(MysqlTroubleTest, ATableThatIsDroppedIsMadeAgain) {
+  const auto store = open({}, "connections=2");
+  const Token token = take(*store, "report", "a~1").owner.token;
+  admin()("DROP TABLE " + table);
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  EXPECT_GT(observe(*store, "report").owner.token, token);
+}
+
+TEST_F(MysqlTroubleTest, ATableWithoutAColumnOrWithoutItsKey) {
+  make_table();
+  admin()("ALTER TABLE " + table + " DROP COLUMN version");
+  const auto store = open();
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("no column version")));
+  admin()("ALTER TABLE " + table + " ADD COLUMN version INT UNSIGNED NOT NULL, DROP PRIMARY KEY");
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { take(*store, "report", "a~1"); }).find("ADD PRIMARY KEY") !=
+           std::string::npos;
+  }));
+  admin()("ALTER TABLE " + table + " ADD PRIMARY KEY (mutex)");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(MysqlTroubleTest, ATableOfAnEngineThatCannotLockRows) {
+  make_table();
+  admin()("ALTER TABLE " + table + " ENGINE = MyISAM");
+  const auto store = open();
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("myisam"), HasSubstr("ALTER TABLE"),
+                    HasSubstr("ENGINE = InnoDB")));
+  create_mysql_table(options());
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(MysqlTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
+  make_user();
+  make_table();
+  grant("SELECT");
+  take(*open(), "held", "owner~1");
+  const auto store = open(user);
+  EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
+  EXPECT_EQ(observe(*store, "unknown").owner, MutexOwner::none());
+  EXPECT_EQ(store->list("", 10, soon()).size(), 1U);
+  const auto watch = store->watch("held", {}, [] {});
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("GRANT SELECT, INSERT, UPDATE"),
+                    HasSubstr(table)));
+  grant();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(MysqlTroubleTest, WhoWaitsAsAnotherUserPolls) {
+  prepare_user();
+  const auto waiter = open(), releaser = open(user);
+  const auto watch = waiter->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  release(*releaser, "report", "a~1", take(*releaser, "report", "a~1").owner.token);
+  EXPECT_EQ(log.count("waits as another user of the server"), 1U);
+}
+
+TEST_F(MysqlTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
+  prepare_user("WITH MAX_USER_CONNECTIONS 3");
+  const auto store = open(user);
+  const Client client(store);
+  Contender held(client, "held", lease(5s, 3s));
+  ASSERT_TRUE(eventually([&] { return held.is_owner(); }));
+  ASSERT_TRUE(eventually([&] { return count_connections("TRUE") >= 2; })) << "one in reserve";
+  // Acquisitions that hang on a locked row take what they can get.
+  take(*open(), "locked", "x~1");
+  auto stranger = lock_row("locked");
+  std::vector<std::jthread> hanging;
+  for (int i = 0; i < 4; ++i) {
+    hanging.emplace_back([&] {
+      const Claim claim{"locked", "x~1", 0, 0, 10s, 6s};
+      error_of([&] { store->contend({&claim, 1}, BootClock::now() + 10s); });
+    });
+  }
+  ASSERT_TRUE(eventually([&] { return count_connections("TRUE") == 3; }));
+  // Another process gets none, hears why, and goes on when there is room.
+  const auto other = open(user, "connect_timeout=9");
+  EXPECT_THAT(error_of([&] { take(*other, "more", "b~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("max_connections"),
+                    HasSubstr("connections=")));
+  std::this_thread::sleep_for(7s);
+  EXPECT_EQ(held.released(), 0) << "renewals had no connection";
+  EXPECT_TRUE(held.is_in_ttl());
+  stranger.reset();
+  hanging.clear();
+  admin()("ALTER USER " + user + " WITH MAX_USER_CONNECTIONS 0");
+  EXPECT_TRUE(eventually([&] { return can_take(*other, "more"); }));
+}
+
+TEST_F(MysqlTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTerm) {
+  prepare_user();
+  const Client client(open(user)), rival(open(user, "connect_timeout=9"));
+  Contender owner(client, "report", lease(3s, 2s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  Contender waiter(rival, "report", lease(3s, 2s));
+  for (int round = 0; round < 10; ++round) {
+    std::this_thread::sleep_for(300ms);
+    cut_connections();
+  }
+  EXPECT_EQ(owner.released(), 0);
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(waiter.acquired(), 0);
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
+}
+
+TEST_F(MysqlTroubleTest, ADoorbellThatWasCutIsHeardAgainAndTellsSoMeanwhile) {
+  prepare_user();
+  const auto store = open(user), other = open(user, "connect_timeout=9");
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("report", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  wakes = 0;
+  cut_connections();
+  ASSERT_TRUE(eventually([&] { return wakes > 0 && watch->is_live(); }))
+      << "a gap ends with a hint";
+  EXPECT_EQ(log.count("waiters poll until this is over"), 1U);
+  EXPECT_TRUE(eventually([&] { return can_take(*other); }));
+  wakes = 0;
+  release(*other, "report", "a~1");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint after the gap";
+}
+
+TEST_F(MysqlTroubleTest, ANetworkThatSwallowsAnswersMakesTermsNeitherLongerNorDouble) {
+  const auto direct = open();
+  servers::Relay relay(options().hosts.at(0).second);
+  MysqlOptions through = options();
+  through.hosts = {{"127.0.0.1", relay.port()}};
+  const auto store = open_mysql(through);
+  take(*store, "report", "a~1");
+  relay.mute();  // the server acts, and nobody hears of it
+  const Claim claim{"other", "a~2", 0, 0, 10s, 6s};
+  const LocalTime began = BootClock::now();
+  EXPECT_THAT(error_of([&] {
+                store->contend({&claim, 1}, began + 400ms);
+              }),
+              AllOf(StartsWith("the deadline passed"), HasSubstr("whether the server acted")));
+  EXPECT_LT(BootClock::now() - began, 3s);
+  ASSERT_TRUE(eventually([&] { return observe(*direct, "other").owner.id == "a~2"; }));
+  const Token token = observe(*direct, "other").owner.token;
+  relay.mend();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  EXPECT_EQ(observed(contend(*store, claim)).owner.token, token) << "asked again, it is the same";
+}
+
+TEST_F(MysqlTroubleTest, ARowLockedByAStrangerCostsItsNeighboursNothing) {
+  constexpr int kMutexes = 20;
+  const Client client(open());
+  std::vector<std::unique_ptr<Contender>> all;
+  for (int i = 0; i < kMutexes; ++i) {
+    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(5s, 3s)));
+  }
+  for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_owner(); }));
+  auto stranger = lock_row("m15");
+  EXPECT_TRUE(eventually([&] { return !all[5]->is_owner(); }, 8s)) << "believed past its lease";
+  EXPECT_TRUE(eventually([&] { return all[5]->released() == 1; }));
+  stranger.reset();
+  for (int i = 0; i < kMutexes; ++i) {
+    EXPECT_EQ(all[static_cast<std::size_t>(i)]->released(), i == 5 ? 1 : 0) << i;
+  }
+  EXPECT_TRUE(eventually([&] { return all[5]->is_owner(); })) << "it goes on by itself";
+}
+
+TEST_F(MysqlTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBehind) {
+  prepare_user();
+  const auto store = open(user);
+  take(*store, "report", "a~1");
+  Admin stranger(options());
+  stranger("LOCK TABLES " + table + " WRITE");
+  for (int i = 0; i < 12; ++i) {
+    const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+    const LocalTime began = BootClock::now();
+    const Answer answer = [&]() -> Answer {
+      try {
+        return contend(*store, claim, began + 200ms);
+      } catch (const Error& error) {
+        return error;
+      }
+    }();
+    EXPECT_FALSE(std::holds_alternative<Observation>(answer));
+    EXPECT_LT(BootClock::now() - began, 1s);
+  }
+  EXPECT_TRUE(eventually([&] { return count_connections("TRUE") <= 8; }, 6s))
+      << "the server's own limit did not end them";
+  stranger("UNLOCK TABLES");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(MysqlTroubleTest, ADatabaseThatIsNotThere) {
+  MysqlOptions there = options();
+  there.database = "no_such_database";
+  EXPECT_THAT(error_of([&] { take(*open_mysql(there), "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("no_such_database"),
+                    HasSubstr("create the database")));
+}
+
+TEST_F(MysqlTroubleTest, NobodyAtTheAddress) {
+  MysqlOptions there = options();
+  there.hosts = {{"127.0.0.1", 1}};
+  EXPECT_THAT(error_of([&] { take(*open_mysql(there), "report", "a~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("127.0.0.1:1")));
+}
+
+}  // namespace
+}  // namespace simba::mysql

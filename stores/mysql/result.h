@@ -1,0 +1,44 @@
+#pragma once
+
+#include <mysql.h>
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "simba/error.h"
+
+namespace simba::mysql {
+
+[[noreturn]] void refuse_answer(const std::string& why);
+std::uint64_t parse_number(std::string_view text);
+
+// Rows of an answer, one after the other, and what the statement changed. What is not there, or not
+// of the kind asked for, is Error (kCorrupt): a reply is never believed half.
+//
+// Threads: one at a time.
+class Result {
+ public:
+  Result() = default;
+  Result(MYSQL_RES* rows, std::uint64_t changed, std::uint64_t id)
+      : rows_(rows), changed_(changed), id_(id) {}
+
+  bool next();
+  bool is_null(unsigned column) const;
+  std::uint64_t number(unsigned column) const;
+  std::string_view text(unsigned column) const;
+
+  std::uint64_t changed() const { return changed_; }  // rows
+  std::uint64_t id() const { return id_; }            // what LAST_INSERT_ID(x) was given
+
+ private:
+  struct Free {
+    void operator()(MYSQL_RES* rows) const { mysql_free_result(rows); }
+  };
+  std::unique_ptr<MYSQL_RES, Free> rows_;
+  MYSQL_ROW row_ = nullptr;
+  const unsigned long* lengths_ = nullptr;
+  std::uint64_t changed_ = 0, id_ = 0;
+};
+
+}  // namespace simba::mysql

@@ -1,0 +1,254 @@
+#include "stores/mysql/schema.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace simba::mysql {
+namespace {
+
+constexpr std::array<std::string_view, 6> kOldColumns{"mutex",         "acquired_at", "ttl_at",
+                                                      "transition_at", "owner_id",    "version"};
+constexpr std::string_view kToken = "fencing_token";
+constexpr std::size_t kOwnerLength = 128;
+
+// In UTC there is no hour twice. The limits stand behind the ones each statement carries: where a
+// lock is on the whole table, and where the server does not limit statements. There a row is waited
+// for one second, the least there is.
+std::string session_settings(bool is_mariadb) {
+  return std::string(
+             "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
+             " lock_wait_timeout = 10, innodb_lock_wait_timeout = ") +
+         (is_mariadb ? "10, max_statement_time = 30" : "1") +
+         ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;";
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
+  return out;
+}
+
+// information_schema would open every table of the server.
+std::string find_sql(const Endpoint& endpoint) {
+  return "SHOW FULL COLUMNS FROM " + endpoint.quoted_table() + ";SHOW CREATE TABLE " +
+         endpoint.quoted_table();
+}
+
+// "varchar(128)"
+std::size_t length_in(std::string_view type) {
+  std::size_t length = 0;
+  const std::size_t open = type.find('(');
+  if (open != type.npos) {
+    std::from_chars(type.data() + open + 1, type.data() + type.size(), length);
+  }
+  return length;
+}
+
+FoundTable read_table(Result& columns, Result& definition) {
+  FoundTable table;
+  while (columns.next()) {
+    FoundTable::Column column;
+    column.name = lower(columns.text(0));
+    column.length = length_in(columns.text(1));
+    if (!columns.is_null(2)) {
+      const std::string collation(columns.text(2));
+      column.text = {collation.substr(0, collation.find('_')), collation};
+    }
+    column.is_key = columns.text(4) == "PRI";
+    table.columns.push_back(std::move(column));
+  }
+  if (definition.next()) {
+    const std::string text = lower(definition.text(1));
+    const std::size_t at = text.find("engine=");
+    if (at != text.npos) table.engine = text.substr(at + 7, text.find_first_of(" \n", at) - at - 7);
+  }
+  return table;
+}
+
+[[noreturn]] void refuse(const Endpoint& endpoint, const std::string& why) {
+  throw Error(Errc::kMisconfigured, "mysql at " + endpoint.where() + ": the table " +
+                                        endpoint.quoted_table() + ' ' + why);
+}
+
+bool is_old(const FoundTable& table) { return table.column(kToken) == nullptr; }
+
+void check_columns(const Endpoint& endpoint, const FoundTable& table) {
+  for (const std::string_view name : kOldColumns) {
+    if (table.column(name) == nullptr) {
+      refuse(endpoint, "has no column " + std::string(name) +
+                           ": it is another table, or a broken one; docs/mysql.md has the columns");
+    }
+  }
+  if (table.engine != "innodb") {
+    refuse(endpoint, "is of the engine " + (table.engine.empty() ? "(none)" : table.engine) +
+                         ", which cannot lock a row nor survive a crash: run ALTER TABLE " +
+                         endpoint.quoted_table() + " ENGINE = InnoDB");
+  }
+  if (!table.column("mutex")->is_key) {
+    refuse(endpoint, "may hold a mutex twice: run ALTER TABLE " + endpoint.quoted_table() +
+                         " ADD PRIMARY KEY (mutex)");
+  }
+  const bool is_exact =
+      std::equal(kOldColumns.begin(), kOldColumns.end(), table.columns.begin(), table.columns.end(),
+                 [](std::string_view name, const auto& column) { return name == column.name; });
+  if (is_old(table) && !is_exact) {
+    refuse(endpoint, "has neither tokens nor exactly the columns of JVM Simba: run " +
+                         upgrade_sql(endpoint, table));
+  }
+}
+
+Shape shape_of(const Connection& connection, const FoundTable& table) {
+  Shape shape;
+  shape.is_mariadb = connection.speaks_mariadb();
+  shape.mutex = table.column("mutex")->text;
+  shape.owner = table.column("owner_id")->text;
+  shape.owner_length = table.column("owner_id")->length;
+  shape.has_token = !is_old(table);
+  return shape;
+}
+
+void note_old(Endpoint& endpoint, const FoundTable& table) {
+  const std::string upgrade = upgrade_sql(endpoint, table);
+  if (upgrade.empty()) return;
+  const std::size_t length = table.column("owner_id")->length;
+  endpoint.note_once(
+      Endpoint::Note::kOldTable,
+      "the table " + endpoint.quoted_table() + " is of an older kind: ids have at most " +
+          std::to_string(length) + " characters" +
+          (is_old(table)
+               ? ", and fencing tokens are its versions, which start anew with a row that "
+                 "was deleted"
+               : "") +
+          ". To bring it up to date, also while contenders run: " + upgrade);
+}
+
+std::string user_of(Connection& connection, LocalTime deadline) {
+  Result answer = connection.query("SELECT CURRENT_USER()", deadline);
+  return answer.next() ? std::string(answer.text(0)) : "the user";
+}
+
+void create_table(Connection& connection, LocalTime deadline) {
+  Endpoint& endpoint = connection.endpoint();
+  try {
+    connection.query(create_table_sql(endpoint), deadline);
+    endpoint.log(LogLevel::kInfo, "made the table " + endpoint.quoted_table());
+  } catch (const Failure& error) {
+    if (error.errc() != Errc::kDenied) throw;
+    throw Error(Errc::kDenied,
+                "mysql at " + endpoint.where() + ": the table " + endpoint.quoted_table() +
+                    " is missing, or the user " + user_of(connection, deadline) +
+                    " may neither see nor make it. As somebody who may: " +
+                    create_table_sql(endpoint) + " GRANT SELECT, INSERT, UPDATE ON " +
+                    endpoint.quoted_table() + " TO the user; (" + error.what() + ')');
+  }
+}
+
+}  // namespace
+
+const FoundTable::Column* FoundTable::column(std::string_view name) const {
+  const auto it = std::find_if(columns.begin(), columns.end(),
+                               [&](const Column& each) { return each.name == name; });
+  return it == columns.end() ? nullptr : &*it;
+}
+
+std::string create_database_sql(const Endpoint& endpoint) {
+  return "CREATE DATABASE IF NOT EXISTS " + endpoint.quoted_database() + ';';
+}
+
+std::string create_table_sql(const Endpoint& endpoint) {
+  return "CREATE TABLE IF NOT EXISTS " + endpoint.quoted_table() +
+         " (mutex VARBINARY(66) NOT NULL PRIMARY KEY,"
+         " acquired_at BIGINT UNSIGNED NOT NULL,"
+         " ttl_at BIGINT UNSIGNED NOT NULL,"
+         " transition_at BIGINT UNSIGNED NOT NULL,"
+         " owner_id VARBINARY(128) NOT NULL,"
+         " version INT UNSIGNED NOT NULL,"
+         " fencing_token BIGINT UNSIGNED NOT NULL DEFAULT 0) ENGINE = InnoDB;";
+}
+
+std::string upgrade_sql(const Endpoint& endpoint, const FoundTable& table) {
+  std::string changes;
+  const auto add = [&](const std::string& change) {
+    changes += (changes.empty() ? " " : ", ") + change;
+  };
+  if (table.engine != "innodb") add("ENGINE = InnoDB");
+  const FoundTable::Column* owner = table.column("owner_id");
+  if (owner != nullptr && owner->length < kOwnerLength) {
+    const std::string type = owner->text.is_binary()
+                                 ? "VARBINARY(128)"
+                                 : "VARCHAR(128) CHARACTER SET " + owner->text.charset +
+                                       " COLLATE " + owner->text.collation;
+    add("MODIFY owner_id " + type + " NOT NULL");
+  }
+  if (is_old(table)) add("ADD COLUMN fencing_token BIGINT UNSIGNED NOT NULL DEFAULT 0");
+  return changes.empty() ? "" : "ALTER TABLE " + endpoint.quoted_table() + changes + ';';
+}
+
+std::optional<FoundTable> find_table(Connection& connection, LocalTime deadline,
+                                     const std::string& before) {
+  try {
+    std::vector<Result> answers =
+        connection.query_all(before + find_sql(connection.endpoint()), deadline);
+    return read_table(answers.at(answers.size() - 2), answers.back());
+  } catch (const Failure& error) {
+    if (!error.is(number::kMissingTable) && !error.is(number::kUnknownDatabase)) throw;
+    connection.mend();
+    return {};
+  }
+}
+
+void prepare_connection(Connection& connection, LocalTime deadline) {
+  Endpoint& endpoint = connection.endpoint();
+  std::optional<FoundTable> table =
+      find_table(connection, deadline, session_settings(connection.speaks_mariadb()));
+  if (!table) {
+    create_table(connection, deadline);
+    table = find_table(connection, deadline);
+  }
+  if (!table) refuse(endpoint, "was made, and is not there");
+  check_columns(endpoint, *table);
+  note_old(endpoint, *table);
+  connection.set_statements(
+      std::make_shared<const Statements>(endpoint, shape_of(connection, *table)));
+}
+
+}  // namespace simba::mysql
+
+namespace simba::inline v0 {
+
+std::string mysql_schema(const MysqlOptions& options) {
+  const mysql::Endpoint endpoint(options);
+  return mysql::create_database_sql(endpoint) + '\n' + mysql::create_table_sql(endpoint) + '\n';
+}
+
+std::string create_mysql_table(const MysqlOptions& options) {
+  mysql::Endpoint endpoint(options);
+  const kit::StopSignal never;
+  mysql::Connection connection(endpoint, never, mysql::Connection::Database::kNone);
+  // An ALTER waits for those who use the table, and copies it.
+  const LocalTime deadline = BootClock::now() + std::chrono::minutes(10);
+  std::string ran;
+  const auto run = [&](const std::string& sql) {
+    try {
+      connection.query(sql, deadline);
+      ran += sql + '\n';
+    } catch (const mysql::Failure& error) {
+      if (error.errc() != Errc::kDenied) throw;
+      throw Error(Errc::kDenied, std::string(error.what()) + ". As somebody who may, run: " + sql);
+    }
+  };
+  std::optional<mysql::FoundTable> table = mysql::find_table(connection, deadline);
+  if (!table) {
+    mysql::Result database =
+        connection.query("SHOW DATABASES LIKE '" + options.database + '\'', deadline);
+    if (!database.next()) run(mysql::create_database_sql(endpoint));
+    run(mysql::create_table_sql(endpoint));
+  } else if (const std::string upgrade = mysql::upgrade_sql(endpoint, *table); !upgrade.empty()) {
+    run(upgrade);
+  }
+  return ran;
+}
+
+}  // namespace simba::inline v0

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "simba/store.h"
+#include "stores/mysql/endpoint.h"
+#include "stores/mysql/prepared.h"
+
+namespace simba::mysql {
+
+// What a statement has to know of the server and of the table it finds there.
+struct Shape {
+  struct Text {
+    std::string charset, collation;  // both empty: bytes
+    bool is_binary() const { return charset.empty(); }
+  };
+  bool is_mariadb = true;
+  Text mutex, owner;
+  bool has_token = true;  // else it is a table of the JVM project before 3.3
+  std::size_t owner_length = 128;
+};
+
+// The statements on a table. Those of one claim are prepared. Those of many are texts of several
+// statements, for one round trip: libmariadb prepares no such thing.
+struct Statements {
+  // Prepared, in this order.
+  enum Which : std::size_t { kTake, kTakeAgain, kRenew, kRelease, kObserve };
+  static constexpr const char* kRowColumns = "ssnnnnn";
+
+  Statements(const Endpoint& endpoint, const Shape& shape);
+
+  const Shape shape;
+  std::vector<Prepared::Text> prepared;
+
+  // `limit` is the server's, of each statement. Rows: those of the row, then the place of the claim
+  // (from 1), and whether this call wrote it.
+  std::string take_one(const Claim& claim) const;  // of MySQL
+  std::string take_many(std::span<const Claim> claims, milliseconds limit) const;
+  std::string renew_many(std::span<const Claim> claims, milliseconds limit) const;
+  // Rows: place, the owner, who waits for it (two connections).
+  std::string release_many(std::span<const Claim> claims, std::span<const std::string> bells,
+                           milliseconds limit) const;
+  std::string observe_many(std::span<const std::string_view> mutexes) const;
+  // Changes one row or none.
+  std::string evict(const Claim& term, const std::string& bell) const;
+  // Rows: those of the row.
+  std::string list(std::string_view prefix, std::size_t limit) const;
+
+ private:
+  std::string filled(std::string_view text) const;
+  std::string limited(milliseconds limit) const;
+  std::string contend_many(std::string_view fits, std::string_view assignments,
+                           std::span<const Claim> claims, milliseconds limit) const;
+
+  const std::string table_;
+};
+
+// Where the columns of a row are in an answer.
+enum Column : unsigned {
+  kMutex,
+  kOwner,
+  kAcquired,
+  kTtl,
+  kTransition,
+  kToken,
+  kNow,
+  kPlace,
+  kDone
+};
+
+}  // namespace simba::mysql

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "testing/servers/directory.h"
+#include "testing/servers/port.h"
+#include "testing/servers/server.h"
+
+namespace simba::servers {
+
+// Throws Unavailable where this machine has no MariaDB server.
+void need_mariadb();
+
+struct MariadbSettings {
+  std::map<std::string, std::string> config;  // as with `mariadbd --name=value`
+  std::vector<std::string> environment;       // NAME=value
+  bool is_durable = false;                    // what is committed survives a crash of the machine
+};
+
+// A MariaDB server on loopback, with the database `simba_db` and the user `admin`, who needs no
+// password and may do everything.
+class MariadbServer : public Server {
+ public:
+  explicit MariadbServer(MariadbSettings settings = {});
+
+  std::uint16_t port() const { return port_.number(); }
+  // A URL without TLS; `user` may be "name:password".
+  std::string url(const std::string& user = "admin", const std::string& query = {}) const;
+  std::filesystem::path socket() const { return directory_.path() / "my/socket"; }
+  // Puts a file where the server's user can read it: a certificate, a key. Returns where.
+  std::filesystem::path add_file(const std::filesystem::path& from, const std::string& name);
+  // The next start is with this one too.
+  void configure(const std::string& name, const std::string& value);
+
+ protected:
+  std::filesystem::path data() const { return directory_.path() / "my/data"; }
+  void set_words(const std::vector<std::string>& more = {});
+
+ private:
+  friend class GaleraCluster;
+  void make_database() const;
+
+  MariadbSettings settings_;
+  Directory directory_;
+  Port port_;
+};
+
+// Throws Unavailable where this machine has no Galera library.
+void need_galera();
+
+// Three nodes that write together.
+class GaleraCluster {
+ public:
+  static constexpr std::size_t kNodes = 3;
+
+  GaleraCluster();  // and starts them
+
+  MariadbServer& node(std::size_t i) { return *nodes_.at(i); }
+  // After a node was stopped or killed: it joins the others.
+  void rejoin(std::size_t i);
+
+ private:
+  void configure(std::size_t i);
+  bool is_synced(std::size_t i) const;
+
+  std::vector<std::unique_ptr<Port>> group_ports_, transfer_ports_;
+  std::vector<std::unique_ptr<MariadbServer>> nodes_;
+};
+
+}  // namespace simba::servers
