@@ -30,12 +30,31 @@ constexpr Named kBenchmarks[] = {
     {"fairness", fairness},
     {"command", command},
     {"idle-contenders", idle_contenders},
+#ifdef SIMBA_BENCH_MYSQL
+    {"mysql-pair", mysql_pair},
+    {"mysql-seed", mysql_seed},
+    {"mysql-lost", mysql_lost},
+    {"mysql-hand-over", mysql_hand_over},
+    {"mysql-renewal", mysql_renewal},
+#endif
 #ifdef SIMBA_BENCH_POSTGRES
     {"postgres-pair", postgres_pair},
     {"postgres-seed", postgres_seed},
     {"postgres-lost", postgres_lost},
     {"postgres-hand-over", postgres_hand_over},
     {"postgres-renewal", postgres_renewal},
+#endif
+#ifdef SIMBA_BENCH_MONGODB
+    {"mongodb-pair", mongodb_pair},
+    {"mongodb-hand-over", mongodb_hand_over},
+    {"mongodb-renewal", mongodb_renewal},
+#endif
+#ifdef SIMBA_BENCH_REDIS
+    {"redis-pair", redis_pair},
+    {"redis-threads", redis_threads},
+    {"redis-hand-over", redis_hand_over},
+    {"redis-crowd", redis_hand_over_to_one_of_many},
+    {"redis-renewal", redis_renewal},
 #endif
 #ifdef SIMBA_BENCH_ZOOKEEPER
     {"zookeeper-pair", zookeeper_pair},
@@ -53,8 +72,17 @@ constexpr Peer kPeers[] = {
     {"crowd", crowd_peer},
     {"fairness", fairness_peer},
     {"idle", idle_contenders_peer},
+#ifdef SIMBA_BENCH_MYSQL
+    {"mysql-catch", mysql_catch_peer},
+#endif
 #ifdef SIMBA_BENCH_POSTGRES
     {"postgres-catch", postgres_catch_peer},
+#endif
+#ifdef SIMBA_BENCH_MONGODB
+    {"mongodb-catch", mongodb_catch_peer},
+#endif
+#ifdef SIMBA_BENCH_REDIS
+    {"redis-catch", redis_catch_peer},
 #endif
 #ifdef SIMBA_BENCH_ZOOKEEPER
     {"zookeeper-catch", zookeeper_catch_peer},

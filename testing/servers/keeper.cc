@@ -16,7 +16,12 @@
 #include <thread>
 
 #include "testing/servers/directory.h"
+#include "testing/servers/mariadb.h"
+#ifdef SIMBA_KEEPS_MONGODB
+#include "testing/servers/mongodb.h"
+#endif
 #include "testing/servers/postgres_server.h"
+#include "testing/servers/redis.h"
 #include "testing/servers/server.h"
 #include "testing/servers/zookeeper.h"
 
@@ -50,11 +55,33 @@ Kept keep_postgres() {
   return {server, server->url()};
 }
 
+Kept keep_mariadb() {
+  auto server = std::make_shared<MariadbServer>();
+  server->start();
+  return {server, server->url()};
+}
+
+Kept keep_redis() {
+  auto server = std::make_shared<RedisServer>();
+  server->start();
+  return {server, server->address()};
+}
+
+Kept keep_mongodb() {
+#ifdef SIMBA_KEEPS_MONGODB
+  auto server = std::make_shared<MongodbServer>();
+  server->start();
+  return {server, server->url()};
+#else
+  throw Unavailable("there is no MongoDB driver to set a server up with (Debian: libmongoc-dev)");
+#endif
+}
+
 // A line per kind.
 const std::map<std::string, std::function<Kept()>>& kinds() {
   static const std::map<std::string, std::function<Kept()>> table{
-      {"postgres", keep_postgres},
-      {"zookeeper", keep_zookeeper},
+      {"mariadb", keep_mariadb}, {"mongodb", keep_mongodb},     {"postgres", keep_postgres},
+      {"redis", keep_redis},     {"zookeeper", keep_zookeeper},
   };
   return table;
 }
