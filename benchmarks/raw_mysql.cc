@@ -220,10 +220,11 @@ void RawMysql::wait_at_bell(const std::string& mutex) {
 }
 
 void RawMysql::wait_for_ring(const std::string& mutex) {
-  const std::string answer = ask(
-      with_table("SET @writes = (SELECT IFNULL(SUM(version), 0) FROM {table} WHERE mutex IN ('" +
-                 mutex + "')); SELECT IF(@writes = " + writes_ + ", SLEEP(10), 2), @writes"));
-  if (answer.starts_with("2|")) writes_ = answer.substr(2);
+  const std::string writes = ask(with_table(
+      "SELECT IFNULL(SUM(version), 0) FROM {table} WHERE mutex IN ('" + mutex + "')"));
+  const bool is_quiet = writes == writes_;
+  writes_ = writes;
+  if (is_quiet) ask("SELECT SLEEP(10)");
 }
 
 }  // namespace simba::bench

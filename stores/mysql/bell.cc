@@ -19,8 +19,10 @@ using namespace std::chrono_literals;
 // How long a bell that nobody wants any more is kept: whoever takes turns waits again soon.
 constexpr auto kLinger = 5s;
 // How often a place is looked for that others have.
-constexpr auto kTryAgain = 2s;
-constexpr int kSleepSeconds = 10;
+constexpr std::chrono::seconds kTryAgain{2};
+constexpr std::chrono::seconds kSleep{10};
+// There a ring that comes between the look and the sleep is not remembered.
+constexpr std::chrono::seconds kSleepOfMysql{1};
 // After a ring: whoever was woken takes the mutex meanwhile, and the look before the next sleep
 // finds nobody who still waits for it.
 constexpr auto kAfterRing = 1ms;
@@ -145,12 +147,14 @@ void BellSource::read(const kit::StopSignal& stop, const Hint& hint) {
   bells_->clear_descriptor();
   try {
     register_wanted(hint);
+    if (!has_slot()) return idle(stop);
+    if (looks_changed()) return hint({});
+    wait_in_server(stop);
   } catch (const Failure& error) {
     if (!error.is(number::kInterrupted)) throw;
-    hint({});  // rung just then
-    return;
+    was_rung_ = true;
   }
-  has_slot() ? wait_in_server(stop, hint) : idle(stop);
+  if (was_rung_) hint({});
 }
 
 void BellSource::let_go(const std::vector<Bells::Wanted>& wanted) {
@@ -229,28 +233,33 @@ void BellSource::idle(const kit::StopSignal& stop) {
   }
 }
 
-// Two statements: one would keep the table from being altered for as long as it sleeps.
-std::string BellSource::sleep_sql() const {
-  const auto seconds = lacks_slot() ? std::chrono::seconds(kTryAgain).count() : kSleepSeconds;
-  std::string sql = "SET @simba_writes = (SELECT IFNULL(SUM(version), 0) FROM " +
-                    endpoint_->quoted_table() + " WHERE mutex IN (";
+// Of the rows that are waited for. In a statement of its own: while one sleeps, the tables that it
+// names cannot be altered; and a ring between two of one text is answered by nothing at all.
+bool BellSource::looks_changed() {
+  std::string sql =
+      "SELECT IFNULL(SUM(version), 0) FROM " + endpoint_->quoted_table() + " WHERE mutex IN (";
   bool is_first = true;
   for (const auto& [mutex, held] : held_) {
     sql += is_first ? "_utf8mb4 " : ",_utf8mb4 ";
     append_literal(sql, mutex);
     is_first = false;
   }
-  return sql + "));SELECT IF(@simba_writes = " + std::to_string(writes_) + ", SLEEP(" +
-         std::to_string(seconds) + "), 2), CAST(@simba_writes AS UNSIGNED)";
+  Result answer = connection_.query(sql + ')', BootClock::now() + endpoint_->connect_timeout());
+  if (!answer.next()) refuse_answer("has no row");
+  return std::exchange(writes_, std::string(answer.text(0))) != writes_;
 }
 
-void BellSource::wait_in_server(const kit::StopSignal& stop, const Hint& hint) {
+void BellSource::wait_in_server(const kit::StopSignal& stop) {
   MYSQL* const handle = connection_.get();
-  const std::string sql = sleep_sql();
+  const std::chrono::seconds length = lacks_slot() ? kTryAgain
+                                      : mariadb_connection(handle) != 0 ? kSleep
+                                                                        : kSleepOfMysql;
+  const std::string sql = "SELECT SLEEP(" + std::to_string(length.count()) + ')';
+  const LocalTime deadline = BootClock::now() + length + endpoint_->connect_timeout();
   bool is_stopped = false;
   const auto go_through = [&](int status, auto go_on) {
     while (status != 0 && !is_stopped) {
-      is_stopped = !wait_for_ring(status, stop);
+      is_stopped = !wait_for_ring(status, deadline, stop);
       if (!is_stopped) status = go_on(status);
     }
   };
@@ -259,38 +268,32 @@ void BellSource::wait_in_server(const kit::StopSignal& stop, const Hint& hint) {
   go_through(mysql_real_query_start(&error, handle, sql.data(), sql.size()),
              [&](int ready) { return mysql_real_query_cont(&error, handle, ready); });
   if (!is_stopped && error == 0) {
-    go_through(mysql_next_result_start(&error, handle),
-               [&](int ready) { return mysql_next_result_cont(&error, handle, ready); });
-  }
-  if (!is_stopped && error == 0) {
     go_through(mysql_store_result_start(&rows, handle),
                [&](int ready) { return mysql_store_result_cont(&rows, handle, ready); });
   }
   if (is_stopped) return connection_.spoil();
-  was_rung_ = was_woken(rows);
-  if (was_rung_) hint({});
-}
-
-// MariaDB calls it an error; MySQL gives 1 instead of 0. 2: there was nothing to sleep for.
-bool BellSource::was_woken(MYSQL_RES* rows) {
+  // Whoever is woken gets 1 instead of 0, and from MariaDB an error.
   Result answer(rows, 0, 0);
-  if (answer.next()) {
-    const std::uint64_t how = answer.number(0);
-    if (how == 2) writes_ = answer.number(1);
-    return how != 0;
-  }
-  const unsigned number = mysql_errno(connection_.get());
-  if (number != number::kInterrupted) connection_.fail(number, mysql_error(connection_.get()));
-  return true;
+  if (!answer.next()) connection_.fail(mysql_errno(handle), mysql_error(handle));
+  was_rung_ = answer.number(0) != 0;
 }
 
-bool BellSource::wait_for_ring(int status, const kit::StopSignal& stop) {
+bool BellSource::wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop) {
   std::array<pollfd, 3> sources{
       {{mysql_get_socket(connection_.get()), Connection::events_of(status), 0},
        {stop.descriptor(), POLLIN, 0},
        {bells_->descriptor(), POLLIN, 0}}};
   while (true) {
-    if (poll(sources.data(), sources.size(), -1) < 0) continue;
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - BootClock::now());
+    const int ready = left.count() <= 0 ? 0
+                                        : poll(sources.data(), sources.size(),
+                                               static_cast<int>(left.count()) + 1);
+    if (ready < 0) continue;
+    if (ready == 0) {
+      connection_.spoil();
+      throw Error(Errc::kUnreachable,
+                  "mysql at " + endpoint_->where() + ": the connection that waits is not answered");
+    }
     if (sources[1].revents != 0) return false;
     if (sources[0].revents != 0) return true;
     bells_->clear_descriptor();

@@ -97,11 +97,10 @@ class BellSource : public kit::Source {
   void await_releases(const std::vector<const Bells::Wanted*>& tried);
   void let_go(const std::vector<Bells::Wanted>& wanted);
   void idle(const kit::StopSignal& stop);
-  void wait_in_server(const kit::StopSignal& stop, const Hint& hint);
-  std::string sleep_sql() const;
-  bool was_woken(MYSQL_RES* rows);
+  bool looks_changed();
+  void wait_in_server(const kit::StopSignal& stop);
   // False: stop was requested.
-  bool wait_for_ring(int status, const kit::StopSignal& stop);
+  bool wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop);
   void interrupt(const kit::StopSignal& stop);
   bool has_slot() const;
   bool lacks_slot() const;
@@ -112,7 +111,7 @@ class BellSource : public kit::Source {
   bool is_in_cluster_ = false;        // others may be on other nodes: a bell is never live
   std::map<std::string, Held> held_;  // by mutex
   LocalTime try_again_{};             // for the slots that others have
-  std::uint64_t writes_ = 0;  // to the rows that are waited for, when they were last looked at
+  std::string writes_;  // to the rows that are waited for, when they were last looked at
   bool was_rung_ = false;
 };
 
