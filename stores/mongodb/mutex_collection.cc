@@ -52,8 +52,10 @@ Answer read_answer(const bson_t* document) try {
 }
 
 // A document with the last token there is can never be taken again: that is no answer to a take.
+// And a take that was refused was refused while the lease ran, though it be over when it is read.
 Answer answer_to_take(Answer answer) {
-  const auto* seen = std::get_if<Observation>(&answer);
+  auto* seen = std::get_if<Observation>(&answer);
+  if (seen && !seen->owner.id.empty()) seen->now = std::min(seen->now, seen->owner.transition_at);
   if (!seen || seen->owner.token < kit::kMaxToken) return answer;
   return Error(Errc::kCorrupt,
                "mongodb: the document of this mutex holds a token at the end of its range");

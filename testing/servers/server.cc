@@ -1,5 +1,8 @@
 #include "testing/servers/server.h"
 
+#include <sys/wait.h>
+
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -38,8 +41,12 @@ void Server::stop() {
 
 void Server::kill() { process_.reset(); }
 
+// On a busy machine its threads run on until the first of them has heard of it.
 void Server::pause() {
-  if (process_) process_->signal(SIGSTOP);
+  if (!process_) return;
+  process_->signal(SIGSTOP);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(process_->pid()), &info, WSTOPPED | WEXITED | WNOWAIT);
 }
 
 void Server::resume() {
