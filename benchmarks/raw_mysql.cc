@@ -157,7 +157,7 @@ std::string RawMysql::ask(const std::string& sql) {
   do {
     MYSQL_RES* rows = mysql_store_result(connection_);
     if (rows == nullptr) continue;
-    if (const MYSQL_ROW row = mysql_fetch_row(rows)) {
+    if (char** const row = mysql_fetch_row(rows)) {
       for (unsigned i = 0; i < mysql_num_fields(rows); ++i) {
         value += (i > 0 ? "|" : "") + std::string(row[i] != nullptr ? row[i] : "");
       }
@@ -220,11 +220,13 @@ void RawMysql::wait_at_bell(const std::string& mutex) {
 }
 
 void RawMysql::wait_for_ring(const std::string& mutex) {
-  const std::string writes = ask(with_table(
-      "SELECT IFNULL(SUM(version), 0) FROM {table} WHERE mutex IN ('" + mutex + "')"));
-  const bool is_quiet = writes == writes_;
-  writes_ = writes;
-  if (is_quiet) ask("SELECT SLEEP(10)");
+  const std::string answer = ask(with_table(
+      "SELECT IF(s.writes = " + writes_ +
+      ", SLEEP(2), 2), s.writes FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM {table} WHERE "
+      "mutex IN ('" +
+      mutex + "')) s"));
+  if (const std::size_t bar = answer.find('|'); bar != answer.npos)
+    writes_ = answer.substr(bar + 1);
 }
 
 }  // namespace simba::bench

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "stores/mysql/literal.h"
+#include "stores/mysql/schema.h"
 
 namespace simba::mysql {
 namespace {
@@ -20,9 +21,8 @@ using namespace std::chrono_literals;
 constexpr auto kLinger = 5s;
 // How often a place is looked for that others have.
 constexpr std::chrono::seconds kTryAgain{2};
-constexpr std::chrono::seconds kSleep{10};
-// There a ring that comes between the look and the sleep is not remembered.
-constexpr std::chrono::seconds kSleepOfMysql{1};
+// Not longer: nobody can alter the table meanwhile.
+constexpr std::chrono::seconds kSleep{2};
 // After a ring: whoever was woken takes the mutex meanwhile, and the look before the next sleep
 // finds nobody who still waits for it.
 constexpr auto kAfterRing = 1ms;
@@ -108,6 +108,7 @@ std::vector<Bells::Wanted> Bells::all(LocalTime now) {
 BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells> bells,
                        const kit::StopSignal& stop)
     : endpoint_(std::move(endpoint)), bells_(std::move(bells)), connection_(*endpoint_, stop) {
+  prepare_connection(connection_, BootClock::now() + endpoint_->connect_timeout());
   look_for_cluster();
   // Without a view of the data that the server would have to keep while this sleeps.
   connection_.query(
@@ -148,7 +149,6 @@ void BellSource::read(const kit::StopSignal& stop, const Hint& hint) {
   try {
     register_wanted(hint);
     if (!has_slot()) return idle(stop);
-    if (looks_changed()) return hint({});
     wait_in_server(stop);
   } catch (const Failure& error) {
     if (!error.is(number::kInterrupted)) throw;
@@ -195,9 +195,11 @@ void BellSource::register_wanted(const Hint& hint) {
     held_[tried[i]->mutex] = {tried[i]->bell, slot == 0 ? '\0' : slot == 1 ? 'a' : 'b'};
   }
   if (lacks_slot()) try_again_ = now + kTryAgain;
+  std::erase_if(tried, [&](const auto* each) { return held_[each->mutex].slot == 0; });
+  if (tried.empty()) return;
   await_releases(tried);
   for (const Bells::Wanted* each : tried) {
-    each->bell->is_live = held_[each->mutex].slot != 0 && !is_in_cluster_;
+    each->bell->is_live = !is_in_cluster_;
     hint(each->mutex);  // what happened until now was not heard
   }
 }
@@ -233,29 +235,27 @@ void BellSource::idle(const kit::StopSignal& stop) {
   }
 }
 
-// Of the rows that are waited for. In a statement of its own: while one sleeps, the tables that it
-// names cannot be altered; and a ring between two of one text is answered by nothing at all.
-bool BellSource::looks_changed() {
-  std::string sql =
-      "SELECT IFNULL(SUM(version), 0) FROM " + endpoint_->quoted_table() + " WHERE mutex IN (";
+// Looks whether the rows were written since the last time, and else sleeps. One statement: a ring
+// before it began is not heard, but what it told is seen then; and a ring between two statements of
+// one text would be answered by nothing at all.
+std::string BellSource::sleep_sql() const {
+  std::string sql = "SELECT IF(s.writes = " + writes_ + ", SLEEP(" +
+                    std::to_string(kSleep.count()) +
+                    "), 2), s.writes FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM " +
+                    endpoint_->quoted_table() + " WHERE mutex IN (";
   bool is_first = true;
   for (const auto& [mutex, held] : held_) {
     sql += is_first ? "_utf8mb4 " : ",_utf8mb4 ";
     append_literal(sql, mutex);
     is_first = false;
   }
-  Result answer = connection_.query(sql + ')', BootClock::now() + endpoint_->connect_timeout());
-  if (!answer.next()) refuse_answer("has no row");
-  return std::exchange(writes_, std::string(answer.text(0))) != writes_;
+  return sql + ")) s";
 }
 
 void BellSource::wait_in_server(const kit::StopSignal& stop) {
   MYSQL* const handle = connection_.get();
-  const std::chrono::seconds length = lacks_slot() ? kTryAgain
-                                      : mariadb_connection(handle) != 0 ? kSleep
-                                                                        : kSleepOfMysql;
-  const std::string sql = "SELECT SLEEP(" + std::to_string(length.count()) + ')';
-  const LocalTime deadline = BootClock::now() + length + endpoint_->connect_timeout();
+  const std::string sql = sleep_sql();
+  const LocalTime deadline = BootClock::now() + kSleep + endpoint_->connect_timeout();
   bool is_stopped = false;
   const auto go_through = [&](int status, auto go_on) {
     while (status != 0 && !is_stopped) {
@@ -276,6 +276,7 @@ void BellSource::wait_in_server(const kit::StopSignal& stop) {
   Result answer(rows, 0, 0);
   if (!answer.next()) connection_.fail(mysql_errno(handle), mysql_error(handle));
   was_rung_ = answer.number(0) != 0;
+  writes_ = std::to_string(answer.number(1));
 }
 
 bool BellSource::wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop) {

@@ -97,7 +97,7 @@ class BellSource : public kit::Source {
   void await_releases(const std::vector<const Bells::Wanted*>& tried);
   void let_go(const std::vector<Bells::Wanted>& wanted);
   void idle(const kit::StopSignal& stop);
-  bool looks_changed();
+  std::string sleep_sql() const;
   void wait_in_server(const kit::StopSignal& stop);
   // False: stop was requested.
   bool wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop);
@@ -111,7 +111,7 @@ class BellSource : public kit::Source {
   bool is_in_cluster_ = false;        // others may be on other nodes: a bell is never live
   std::map<std::string, Held> held_;  // by mutex
   LocalTime try_again_{};             // for the slots that others have
-  std::string writes_;  // to the rows that are waited for, when they were last looked at
+  std::string writes_ = "-1";  // to the rows that are waited for, when they were last looked at
   bool was_rung_ = false;
 };
 
