@@ -14,7 +14,7 @@
 // uses.
 namespace simba::postgres {
 
-using namespace kit::fixture;
+using namespace kit::fixture;  // NOLINT(google-build-using-namespace): for tests alone
 
 // A connection that speaks SQL. Trouble is std::runtime_error.
 //

@@ -31,6 +31,7 @@ class RedisServer : public Server {
   explicit RedisServer(RedisSettings settings = {});
 
   std::uint16_t port() const { return port_.number(); }
+  std::uint16_t bus_port() const { return bus_.number(); }  // of a cluster
   std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
   std::filesystem::path socket() const { return directory_.path() / "r.sock"; }
   // Of TLS: who vouches for the server.
