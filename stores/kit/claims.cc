@@ -1,5 +1,6 @@
 #include "stores/kit/claims.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace simba::kit {
@@ -77,6 +78,11 @@ void check_claim(const StoreTraits& traits, const Claim& claim) {
   if (sane) return;
   refuse(traits, "a lease of ttl " + std::to_string(claim.ttl.count()) + " ms and transition " +
                      std::to_string(claim.transition.count()) + " ms makes no sense");
+}
+
+void set_time_of_refusal(Observation& seen, const Claim& take) {
+  if (seen.owner.id.empty() || seen.owner.is_owner(take.wire_id)) return;
+  seen.now = std::min(seen.now, seen.owner.transition_at);
 }
 
 }  // namespace simba::kit

@@ -19,4 +19,9 @@ SIMBA_EXPORT void check_term(const StoreTraits& traits, std::string_view mutex,
                              std::string_view wire_id, Token token);
 SIMBA_EXPORT void check_name(const StoreTraits& traits, std::string_view mutex);
 
+// The answer to a take, where one statement decided and the next one read the row. Who was refused
+// was refused while somebody else's lease ran, though that be over when it is read: the time is
+// then the last at which it ran. A lease of the claim's own is never made to look longer.
+SIMBA_EXPORT void set_time_of_refusal(Observation& seen, const Claim& take);
+
 }  // namespace simba::kit

@@ -45,5 +45,17 @@ TEST(ClaimsTest, WhatARowCannotHoldDoesNot) {
   EXPECT_FALSE(fits({"report", "a~1", 0, 0, milliseconds::max(), 6s}));
 }
 
+TEST(ClaimsTest, ARefusalIsOfTheTimeWhenTheLeaseOfAnotherStillRan) {
+  const Claim take{"report", "a~1", 0, 0, 10s, 6s};
+  const auto after = [&](const char* owner) {
+    Observation seen{{owner, std::nullopt, std::nullopt, StoreTime{100ms}, 7}, StoreTime{103ms}};
+    set_time_of_refusal(seen, take);
+    return seen.now;
+  };
+  EXPECT_EQ(after("b~1"), StoreTime{100ms});
+  EXPECT_EQ(after("a~1"), StoreTime{103ms}) << "its own lease is over, and stays over";
+  EXPECT_EQ(after(""), StoreTime{103ms}) << "released: nobody's lease ran";
+}
+
 }  // namespace
 }  // namespace simba::kit

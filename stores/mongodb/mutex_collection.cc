@@ -52,10 +52,9 @@ Answer read_answer(const bson_t* document) try {
 }
 
 // A document with the last token there is can never be taken again: that is no answer to a take.
-// And a take that was refused was refused while the lease ran, though it be over when it is read.
-Answer answer_to_take(Answer answer) {
+Answer answer_to_take(Answer answer, const Claim& claim) {
   auto* seen = std::get_if<Observation>(&answer);
-  if (seen && !seen->owner.id.empty()) seen->now = std::min(seen->now, seen->owner.transition_at);
+  if (seen) kit::set_time_of_refusal(*seen, claim);
   if (!seen || seen->owner.token < kit::kMaxToken) return answer;
   return Error(Errc::kCorrupt,
                "mongodb: the document of this mutex holds a token at the end of its range");
@@ -113,7 +112,7 @@ Answer MutexCollection::take_one(Connection& connection, const Claim& claim,
     found = look(connection, {&claim.mutex, 1}, deadline).front();
   }
   // It may be free by now. Whether to claim it once more is for the engine to say.
-  return found ? answer_to_take(*found) : Answer(Blocked{});
+  return found ? answer_to_take(*found, claim) : Answer(Blocked{});
 }
 
 Answers MutexCollection::take_many(Connection& connection, std::span<const Claim> claims,
@@ -147,8 +146,9 @@ Answers MutexCollection::take_many(Connection& connection, std::span<const Claim
     for (std::size_t i = 0; i < missing.size(); ++i) found[missing[i]] = std::move(again[i]);
   }
   Answers answers;
-  for (auto& each : found) {
-    answers.push_back(each ? answer_to_take(std::move(*each)) : Answer(Blocked{}));
+  for (const std::size_t i : all) {
+    answers.push_back(found[i] ? answer_to_take(std::move(*found[i]), claims[i])
+                               : Answer(Blocked{}));
   }
   return answers;
 }

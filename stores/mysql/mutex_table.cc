@@ -63,10 +63,7 @@ Answer read_answer(const Row& row, std::string_view mutex, const Claim* claim,
     return Error(Errc::kCorrupt,
                  "mysql: the row of this mutex holds a token at the end of its range");
   }
-  // It was refused while the lease ran, though it be over when it is read.
-  if (!claim->renews() && !seen.owner.id.empty()) {
-    seen.now = std::min(seen.now, seen.owner.transition_at);
-  }
+  if (!claim->renews()) kit::set_time_of_refusal(seen, *claim);
   // Kept for the term, where the row holds no token, or not yet.
   const bool is_kept = !shape.has_token || seen.owner.token == 0;
   if (claim->renews() && is_kept && seen.owner.is_owner(claim->wire_id)) {
