@@ -92,14 +92,16 @@ void Locks::measure(Beat& beat) {
       theirs.time_since_epoch() - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
 }
 
-// What is free but still names an owner. Its lease is over, so nobody is hurt; the name goes only
-// if it is still that term's, and the token stays.
+// What is free but still names an owner: the name goes, the token stays. The end of the lease is
+// not touched. Contenders of JVM versions before 3.3 keep id and token from term to term, so one
+// that was expired when it was listed may own again by now: it loses its name, and nobody enters
+// early.
 void Locks::clear(Beat& beat, const std::string& prefix) {
   for (const Listed& each : client_.list(prefix, kLookAt)) {
     const MutexOwner& owner = each.observation.owner;
     if (!each.observation.is_free() || owner.id.empty()) continue;
     if (beat.cleared == kClearAtMost) return;
-    client_.evict(each.mutex, owner.id, owner.token, Eviction::kFreeNow);
+    client_.evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease);
     ++beat.cleared;
   }
 }

@@ -29,7 +29,14 @@ class BlindableStore : public FaultyStore {
     if (is_blind) throw Error(Errc::kDenied, "no reading for you");
     return FaultyStore::observe(mutexes, deadline);
   }
-  bool is_blind = false;
+  // Lists everything as it will be an hour later.
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit,
+                           LocalTime deadline) override {
+    std::vector<Listed> all = FaultyStore::list(prefix, limit, deadline);
+    for (Listed& each : all) each.observation.now += is_hasty ? 1h : 0h;
+    return all;
+  }
+  bool is_blind = false, is_hasty = false;
 };
 
 class LockManagerBeatTest : public ::testing::Test {
@@ -128,6 +135,16 @@ TEST_F(LockManagerBeatTest, ExpiredRecordsLoseTheirOwnerAndKeepTheirToken) {
   EXPECT_EQ(row("left").owner.token, token);
   EXPECT_GT(take_and_forget("left"), token) << "the token goes on";
   EXPECT_FALSE(row("a").owner.id.empty()) << "what is held is left alone";
+}
+
+// A contender of an old JVM version has the same id and the same token again.
+TEST_F(LockManagerBeatTest, WhoOwnsAgainSinceItWasListedLosesItsNameButNobodyEntersEarly) {
+  take_and_forget("again");
+  const StoreTime ends = row("again").owner.transition_at;
+  store->is_hasty = true;
+  EXPECT_EQ(manager->beat().cleared, 1u);
+  EXPECT_FALSE(row("again").is_free());
+  EXPECT_EQ(row("again").owner.transition_at, ends);
 }
 
 TEST_F(LockManagerBeatTest, WhatIsClearedCanBeBoundToAPrefixOrForbidden) {
