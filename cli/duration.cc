@@ -67,6 +67,10 @@ milliseconds parse_duration(std::string_view what, std::string_view text) {
   return milliseconds{std::llround(sum)};
 }
 
+std::string typed_duration(nanoseconds span) {
+  return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
+}
+
 std::string print_duration(milliseconds span) {
   if (span < std::chrono::seconds{1}) return std::to_string(span.count()) + " ms";
   constexpr std::array kParts{

@@ -9,7 +9,6 @@
 #include "cli/exit_codes.h"
 #include "cli/leader.h"
 #include "cli/output.h"
-#include "cli/signals.h"
 
 namespace simba::cli {
 namespace {
@@ -37,30 +36,23 @@ class Lead {
   explicit Lead(const LeadCommand& command) : command_(command), leader_(command) {}
 
   int run() {
-    while (!code_ && leader_.stopped_by() == 0 && leader_.acquire()) {
-      leader_.tell("leads '" + name_ + "', token " + std::to_string(leader_.token()));
-      failures_ = 0;
-      serve();
-      step_down();
-    }
-    if (leader_.stopped_by() != 0) return leave_by(leader_.stopped_by());
-    return *code_;
+    return leader_.lead([this] { return serve(); });
   }
 
  private:
   // A term: the program runs, and runs again when it fails.
-  void serve() {
-    while (!code_ && leader_.stopped_by() == 0 && leader_.leads()) {
+  std::optional<int> serve() {
+    failures_ = 0;
+    code_.reset();
+    while (leader_.stopped_by() == 0 && leader_.leads()) {
       const LocalTime began = BootClock::now();
       const Outcome outcome = leader_.run_program();
-      if (outcome.end == Outcome::End::kUnguarded) {
-        say("the guardian process was killed or stopped: the program was ended");
-        code_ = exit_code::kUnguarded;
-      }
-      if (outcome.end != Outcome::End::kByItself || leader_.stopped_by() != 0) return;
+      if (outcome.end == Outcome::End::kUnguarded) return exit_code::kUnguarded;
+      if (outcome.end != Outcome::End::kByItself || leader_.stopped_by() != 0) break;
       if (BootClock::now() - began >= kWell) failures_ = 0;
-      if (!goes_on(outcome)) return;
+      if (!goes_on(outcome)) break;
     }
+    return code_;
   }
 
   // True: to be run again in this term.
@@ -81,7 +73,7 @@ class Lead {
     if (command_.hand_over_after > 0 && failures_ >= command_.hand_over_after) {
       leader_.tell("the program " + what + ", " + std::to_string(failures_) +
                    " times in a row: leaves '" + name_ + "' to another");
-      gives_way_ = true;
+      leader_.give_way_for(command_.contend.ttl);
       return false;
     }
     const milliseconds delay = next_delay();
@@ -94,24 +86,11 @@ class Lead {
     return std::min(command_.delay * (1 << doublings), std::max(kLongestDelay, command_.delay));
   }
 
-  void step_down() {
-    const bool lost = !leader_.leads();
-    const Loss loss = leader_.release();
-    if (lost && !code_) {
-      leader_.tell("lost '" + name_ + "' (" + to_string(loss.reason) + "): the program was ended");
-    }
-    // Others have had the time to see that it is free.
-    if (std::exchange(gives_way_, false)) leader_.rest(command_.contend.ttl);
-  }
-
-  [[noreturn]] static int leave_by(int signal) { die_by(signal); }
-
   const LeadCommand& command_;
   Leader leader_;
   const std::string name_ = printable(command_.mutex);
-  unsigned failures_ = 0;  // in a row
-  bool gives_way_ = false;
-  std::optional<int> code_;
+  unsigned failures_ = 0;    // in a row
+  std::optional<int> code_;  // its end is ours
 };
 
 }  // namespace

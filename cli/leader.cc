@@ -9,6 +9,7 @@
 #include <array>
 #include <stop_token>
 
+#include "cli/duration.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 #include "cli/waiting.h"
@@ -19,18 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string text(nanoseconds span) {
-  return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
-}
-
-// ^C on a terminal that the program had for itself was meant for the whole job.
-int ended_by_the_keyboard(const Outcome& outcome, const Terminal& terminal) {
-  if (outcome.end != Outcome::End::kByItself || !terminal.was_given()) return 0;
-  if (!WIFSIGNALED(outcome.status)) return 0;
-  const int signal = WTERMSIG(outcome.status);
-  return signal == SIGINT || signal == SIGQUIT ? signal : 0;
-}
-
 }  // namespace
 
 // Between the renewal and the end there must be time for a renewal that takes long, and then for
@@ -40,9 +29,10 @@ nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing
   if (!chosen) return std::min({nanoseconds{2s}, timing.lease() / 4, room / 2});
   const nanoseconds most = room - timing.call_deadline;
   if (*chosen <= most) return *chosen;
-  throw UsageError("--kill-after is " + text(*chosen) + ", but with --ttl " + text(timing.ttl) +
-                   " and --transition " + text(timing.transition) + " it can be at most " +
-                   text(most) + ": make it shorter, or the ttl or the transition longer");
+  throw UsageError("--kill-after is " + typed_duration(*chosen) + ", but with --ttl " +
+                   typed_duration(timing.ttl) + " and --transition " +
+                   typed_duration(timing.transition) + " it can be at most " +
+                   typed_duration(most) + ": make it shorter, or the ttl or the transition longer");
 }
 
 Leader::Leader(const Duty& duty)
@@ -64,6 +54,26 @@ Leader::Leader(const Duty& duty)
 
 Leader::~Leader() = default;
 
+int Leader::lead(const std::function<std::optional<int>()>& serve) {
+  const std::string name = printable(duty_.mutex);
+  while (stopped_by_ == 0 && acquire()) {
+    tell("leads '" + name + "', token " + std::to_string(locker_->token()));
+    was_ended_ = false;
+    rest_ = nanoseconds{0};
+    const std::optional<int> code = serve();
+    const bool lost = !leads();
+    const Loss loss = locker_->term().loss();
+    locker_->unlock();
+    if (code && stopped_by_ == 0) return *code;
+    if (lost) {
+      tell("lost '" + name + "' (" + to_string(loss.reason) + ')' +
+           (was_ended_ ? ": the program was ended" : ""));
+    }
+    rest();
+  }
+  die_by(stopped_by_);
+}
+
 bool Leader::acquire() {
   const Patience patience{std::nullopt, !duty_.quiet && isatty(STDERR_FILENO) != 0};
   const Waited waited = wait_for_mutex(*client_, *locker_, signals_, patience);
@@ -83,8 +93,12 @@ Outcome Leader::run_program() {
   Supervisor supervisor(guardian, signals_, terminal_, term, limits);
   const Outcome outcome = supervisor.watch(news_.fd());
   waitpid(guardian.pid, nullptr, 0);
-  stopped_by_ = outcome.end == Outcome::End::kStopped ? outcome.signal
-                                                      : ended_by_the_keyboard(outcome, terminal_);
+  stopped_by_ =
+      outcome.end == Outcome::End::kStopped ? outcome.signal : keyboard_signal(outcome, terminal_);
+  was_ended_ = outcome.end == Outcome::End::kLost;
+  if (outcome.end == Outcome::End::kUnguarded) {
+    say("the guardian process was killed or stopped: the program was ended");
+  }
   return outcome;
 }
 
@@ -99,9 +113,9 @@ bool Leader::pause(nanoseconds span) {
   return false;
 }
 
-void Leader::rest(nanoseconds span) {
-  const LocalTime until = BootClock::now() + span;
-  while (stopped_by_ == 0 && BootClock::now() < until) wait(until, span);
+void Leader::rest() {
+  const LocalTime until = BootClock::now() + rest_;
+  while (stopped_by_ == 0 && BootClock::now() < until) wait(until, rest_);
 }
 
 void Leader::wait(LocalTime until, nanoseconds longest) {
@@ -115,12 +129,6 @@ void Leader::wait(LocalTime until, nanoseconds longest) {
     if (ends_waiting(*signal)) stopped_by_ = *signal;
     if (*signal == SIGTSTP) stop_by_tstp(Stop::kSelf);
   }
-}
-
-Loss Leader::release() {
-  const Loss loss = locker_->term().loss();
-  locker_->unlock();
-  return loss;
 }
 
 void Leader::tell(const std::string& line) const {

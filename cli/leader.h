@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,24 +30,28 @@ class Leader {
   explicit Leader(const Duty& duty);
   ~Leader();
 
-  // False when a signal came first.
-  bool acquire();
+  // Calls `serve` in each term, until it returns an exit code; the mutex is released in between. A
+  // signal ends this process.
+  int lead(const std::function<std::optional<int>()>& serve);
+
+  // --- within a term ---
+
   Outcome run_program();
-  // True when the time has come and the mutex is still ours; else is_stopped() or it was lost.
+  // True when the time has come and the mutex is still ours; else a signal came, or it was lost.
   bool pause(nanoseconds span);
-  // Waits without the mutex; less long when a signal comes.
-  void rest(nanoseconds span);
-  // Of the term that is over.
-  Loss release();
+  // After this term, others have that long to take it.
+  void give_way_for(nanoseconds span) { rest_ = span; }
 
   bool leads() const { return locker_->is_owner(); }
-  Token token() const { return locker_->token(); }
   // The signal that ends all, or 0.
   int stopped_by() const { return stopped_by_; }
   // "simba: ..." unless the user wants quiet.
   void tell(const std::string& line) const;
 
  private:
+  // False when a signal came first.
+  bool acquire();
+  void rest();
   void wait(LocalTime until, nanoseconds longest);
 
   const Duty& duty_;
@@ -58,6 +63,8 @@ class Leader {
   std::optional<Client> client_;
   std::optional<SimbaLocker> locker_;
   int stopped_by_ = 0;
+  bool was_ended_ = false;  // the program, because the mutex was lost
+  nanoseconds rest_{};      // before it contends again
 };
 
 }  // namespace simba::cli

@@ -30,10 +30,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string text(nanoseconds span) {
-  return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
-}
-
 // What the engine's threads have to say.
 class News {
  public:
@@ -88,7 +84,7 @@ int tell(const RunCommand& command, const Outcome& outcome, const Loss& loss) {
     case Outcome::End::kLost:
       return tell_lost(command, loss);
     case Outcome::End::kHeldTooLong:
-      say("the program ran for --max-hold " + text(command.max_hold) + " and was ended");
+      say("the program ran for --max-hold " + typed_duration(command.max_hold) + " and was ended");
       return exit_code::kLost;
     case Outcome::End::kStopped:  // not of this command: its program decides
     case Outcome::End::kUnguarded:
@@ -96,14 +92,6 @@ int tell(const RunCommand& command, const Outcome& outcome, const Loss& loss) {
       return exit_code::kUnguarded;
   }
   return exit_code::kUnguarded;
-}
-
-// ^C on a terminal that the program had for itself did not reach the rest of the job: a script that
-// runs us should stop too.
-bool ended_by_the_keyboard(const Outcome& outcome, const Terminal& terminal) {
-  if (outcome.end != Outcome::End::kByItself || !terminal.was_given()) return false;
-  if (!WIFSIGNALED(outcome.status)) return false;
-  return WTERMSIG(outcome.status) == SIGINT || WTERMSIG(outcome.status) == SIGQUIT;
 }
 
 struct Ended {
@@ -128,7 +116,7 @@ Ended hold_and_watch(const RunCommand& command, SimbaLocker& locker,
   const Loss loss = term.loss();
   locker.unlock();
   Ended ended{tell(command, outcome, loss), 0, false};
-  if (ended_by_the_keyboard(outcome, terminal)) ended = {0, WTERMSIG(outcome.status), true};
+  if (const int signal = keyboard_signal(outcome, terminal)) ended = {0, signal, true};
   // The store knows: ending threads and closing files one by one would only take time.
   if (!news.last_call_failed()) leave(ended);
   return ended;
@@ -157,8 +145,8 @@ int run(const RunCommand& command) {
   const Timing timing = Timing::of(command.contend);
   const nanoseconds to_kill = time_to_kill(command.kill_after, timing);
   if (command.max_hold > 0ms && command.max_hold <= to_kill) {
-    throw UsageError("--max-hold is " + text(command.max_hold) +
-                     ", which leaves the program no time: " + text(to_kill) +
+    throw UsageError("--max-hold is " + typed_duration(command.max_hold) +
+                     ", which leaves the program no time: " + typed_duration(to_kill) +
                      " before its end it is asked to stop (--kill-after)");
   }
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // should the guardian die, its children become ours

@@ -12,7 +12,6 @@
 #include "cli/exit_codes.h"
 #include "cli/leader.h"
 #include "cli/output.h"
-#include "cli/signals.h"
 #include "core/ticks.h"
 
 namespace simba::cli {
@@ -74,33 +73,26 @@ class Schedule {
   }
 
   int run() {
-    while (!code_ && leader_.stopped_by() == 0 && leader_.acquire()) {
-      leader_.tell("leads '" + name_ + "', token " + std::to_string(leader_.token()));
-      serve();
-      step_down();
-    }
-    if (leader_.stopped_by() != 0) die_by(leader_.stopped_by());
-    return *code_;
+    return leader_.lead([this] { return serve(); });
   }
 
  private:
-  void serve() {
+  std::optional<int> serve() {
     const std::unique_ptr<Rhythm> rhythm = begin();
-    while (!code_ && wait_for(*rhythm)) {
+    while (wait_for(*rhythm)) {
       const LocalTime began = BootClock::now();
       const Outcome outcome = leader_.run_program();
-      if (outcome.end == Outcome::End::kUnguarded) {
-        say("the guardian process was killed or stopped: the program was ended");
-        code_ = exit_code::kUnguarded;
-      }
-      if (outcome.end != Outcome::End::kByItself || leader_.stopped_by() != 0) return;
+      if (outcome.end == Outcome::End::kUnguarded) return exit_code::kUnguarded;
+      if (outcome.end != Outcome::End::kByItself || leader_.stopped_by() != 0) break;
       tell_failure(outcome);
       const milliseconds took = std::chrono::floor<milliseconds>(BootClock::now() - began);
       if (const std::uint64_t missed = rhythm->ran()) {
         leader_.tell("missed " + std::to_string(missed) + (missed == 1 ? " run" : " runs") +
-                     " of '" + name_ + "': the last one took " + print_duration(took));
+                     " of '" + printable(command_.mutex) + "': the last one took " +
+                     print_duration(took));
       }
     }
+    return std::nullopt;
   }
 
   std::unique_ptr<Rhythm> begin() const {
@@ -129,17 +121,9 @@ class Schedule {
     }
   }
 
-  void step_down() {
-    const bool lost = !leader_.leads();
-    const Loss loss = leader_.release();
-    if (lost && !code_) leader_.tell("lost '" + name_ + "' (" + to_string(loss.reason) + ")");
-  }
-
   const ScheduleCommand& command_;
   Leader leader_;
   std::optional<Cron> cron_;
-  const std::string name_ = printable(command_.mutex);
-  std::optional<int> code_;
 };
 
 }  // namespace

@@ -36,6 +36,13 @@ void put(std::array<char, size>& field, const std::string& text) {
 
 }  // namespace
 
+int keyboard_signal(const Outcome& outcome, const Terminal& terminal) {
+  if (outcome.end != Outcome::End::kByItself || !terminal.was_given()) return 0;
+  if (!WIFSIGNALED(outcome.status)) return 0;
+  const int signal = WTERMSIG(outcome.status);
+  return signal == SIGINT || signal == SIGQUIT ? signal : 0;
+}
+
 Supervisor::Supervisor(const GuardianHandle& guardian, const Signals& signals, Terminal& terminal,
                        const Term& term, const Limits& limits)
     : guardian_(guardian),

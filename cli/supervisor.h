@@ -24,6 +24,10 @@ struct Outcome {
   int start_error = 0;  // errno of a program that could not be run
 };
 
+// The signal by which the keyboard ended the program, or 0. ^C on a terminal that the program had
+// for itself did not reach the rest of the job, and was meant for all of it.
+int keyboard_signal(const Outcome& outcome, const Terminal& terminal);
+
 // What `simba run` does while it owns the mutex: has the guardian run the program, tells it each
 // new deadline, passes signals on, plays the job control of a shell, and ends everything itself
 // when the guardian fails. When watch() returns, nothing that the program started is left.
