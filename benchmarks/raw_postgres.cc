@@ -27,8 +27,7 @@ constexpr const char* kCreate = R"(
   ) WITH (fillfactor = 50))";
 
 constexpr const char* kTake = R"(
-  WITH bound AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true)),
-  seen AS MATERIALIZED (
+  WITH seen AS MATERIALIZED (
     SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {now} AS now,
            (m.transition_at < {now} OR m.owner_id = $3)
              AND m.fencing_token < 9223372036854775807 AS fits
@@ -37,7 +36,8 @@ constexpr const char* kTake = R"(
     INSERT INTO {table} AS m
       (mutex, acquired_at, ttl_at, transition_at, owner_id, version, fencing_token)
     SELECT $2, {now}, {now} + $4, {now} + $5, $3, 1, greatest($6, {now_us})
-    FROM bound WHERE NOT EXISTS (SELECT FROM seen WHERE NOT fits)
+    WHERE NOT EXISTS (SELECT FROM seen WHERE NOT fits)
+      AND set_config('lock_timeout', $1, true) IS NOT NULL
     ON CONFLICT (mutex) DO UPDATE SET
       acquired_at   = {now},
       ttl_at        = {now} + $4,
@@ -54,14 +54,11 @@ constexpr const char* kTake = R"(
   SELECT owner_id, acquired_at, ttl_at, transition_at, fencing_token, now FROM seen WHERE NOT fits)";
 
 constexpr const char* kRelease = R"(
-  WITH bound AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true)),
-  freed AS (
-    UPDATE {table} m SET
-      acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = m.version + 1
-    FROM bound
-    WHERE m.mutex = $2 AND m.owner_id = $3 AND ($4 = 0 OR m.fencing_token = $4)
-    RETURNING m.mutex)
-  SELECT mutex, pg_notify('{table}', mutex) FROM freed)";
+  UPDATE {table} m SET
+    acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = m.version + 1
+  WHERE m.mutex = $2 AND m.owner_id = $3 AND ($4 = 0 OR m.fencing_token = $4)
+    AND set_config('lock_timeout', $1, true) IS NOT NULL
+  RETURNING m.mutex, pg_notify('{table}', m.mutex))";
 
 constexpr const char* kSeedUpdate = R"(
   UPDATE {table} SET

@@ -19,6 +19,8 @@ namespace {
 // which do not age). A claim that fitted and then did not is answered with no row: the next
 // statement sees who was faster.
 //
+// lock_timeout is set on the way: before a statement locks a row it has evaluated its WHERE.
+//
 // {now} is the server's clock in milliseconds, {now_us} in microseconds. A token is at least the
 // latter, so that it grows also where a failover or a deleted row has forgotten the last one. Both
 // are read a dozen times by one statement: date_part() is right to a microsecond, never goes back,
@@ -29,8 +31,7 @@ constexpr std::string_view kNowUs =
     "floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
 
 constexpr std::string_view kTakeOneSql = R"(
-  WITH bound AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true)),
-  seen AS MATERIALIZED (
+  WITH seen AS MATERIALIZED (
     SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {now} AS now,
            (m.transition_at < {now} OR m.owner_id = $3)
              AND m.fencing_token < 9223372036854775807 AS fits
@@ -39,7 +40,8 @@ constexpr std::string_view kTakeOneSql = R"(
     INSERT INTO {table} AS m
       (mutex, acquired_at, ttl_at, transition_at, owner_id, version, fencing_token)
     SELECT $2, {now}, {now} + $4, {now} + $5, $3, 1, greatest($6, {now_us})
-    FROM bound WHERE NOT EXISTS (SELECT FROM seen WHERE NOT fits)
+    WHERE NOT EXISTS (SELECT FROM seen WHERE NOT fits)
+      AND set_config('lock_timeout', $1, true) IS NOT NULL
     ON CONFLICT (mutex) DO UPDATE SET
       acquired_at   = {now},
       ttl_at        = {now} + $4,
@@ -135,14 +137,11 @@ constexpr std::string_view kRenewSql = R"(
   FROM seen WHERE NOT fits)";
 
 constexpr std::string_view kReleaseOneSql = R"(
-  WITH bound AS MATERIALIZED (SELECT set_config('lock_timeout', $1, true)),
-  freed AS (
-    UPDATE {table} m SET
-      acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = m.version + 1
-    FROM bound
-    WHERE m.mutex = $2 AND m.owner_id = $3 AND ($4 = 0 OR m.fencing_token = $4)
-    RETURNING m.mutex)
-  SELECT mutex, pg_notify('{channel}', mutex) FROM freed)";
+  UPDATE {table} m SET
+    acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = m.version + 1
+  WHERE m.mutex = $2 AND m.owner_id = $3 AND ($4 = 0 OR m.fencing_token = $4)
+    AND set_config('lock_timeout', $1, true) IS NOT NULL
+  RETURNING m.mutex, pg_notify('{channel}', m.mutex))";
 
 // A row for each claim that was skipped, and for each that made a mutex free.
 constexpr std::string_view kReleaseManySql = R"(
