@@ -5,9 +5,24 @@
 
 #include "benchmarks/board.h"
 #include "benchmarks/processes.h"
+#include "simba/locker.h"
 
 namespace simba::bench {
 namespace {
+
+class OurBall : public Ball {
+ public:
+  OurBall(const Client& client, std::string mutex) : locker_(client, std::move(mutex)) {}
+  void lock() override { locker_.lock(); }
+  void unlock() override { locker_.unlock(); }
+
+ private:
+  SimbaLocker locker_;
+};
+
+std::string in_us(const Samples& samples) {
+  return fixed(samples.median() / 1e3, 0) + " us, p99 " + fixed(samples.quantile(0.99) / 1e3, 0);
+}
 
 constexpr std::uint64_t kWarmUp = 8;
 
@@ -55,6 +70,10 @@ class Player {
 
 }  // namespace
 
+std::unique_ptr<Ball> our_ball(const Client& client, std::string mutex) {
+  return std::make_unique<OurBall>(client, std::move(mutex));
+}
+
 Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> peer,
                 double seconds, double hold_ms) {
   Player first(std::move(balls), board, Player::Side::kFirst, hold_ms);
@@ -74,6 +93,12 @@ Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> 
 void play_along(Balls balls, const std::string& board, const char* end, double hold_ms) {
   Player second(std::move(balls), board, Player::Side::kSecond, hold_ms);
   second.play(std::atoll(end));
+}
+
+Row hand_over_row(const char* name, const Duel& pinned, const Duel& unpinned) {
+  Row row = row_of(name, pinned, &unpinned, kHandOverTarget);
+  row.note = "not pinned: ours " + in_us(unpinned.ours) + "; raw " + in_us(unpinned.both_raw());
+  return row;
 }
 
 }  // namespace simba::bench

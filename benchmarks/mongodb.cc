@@ -1,9 +1,4 @@
 // MongoDB, a replica set of one: lock and unlock, a hand-over and renewals, against the raw driver.
-#include <sched.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -11,79 +6,30 @@
 
 #include "benchmarks/catch.h"
 #include "benchmarks/raw_mongodb.h"
-#include "benchmarks/settings.h"
+#include "benchmarks/server_rows.h"
 #include "simba/connect.h"
-#include "simba/locker.h"
 #include "simba/store.h"
 #include "testing/servers/mongodb.h"
 
 namespace simba::bench {
 namespace {
 
-constexpr const char* kMutex = "nightly-report";
-constexpr const char* kOwner = "0:12345@some-host~0123456789abc";  // as long as a wire id of ours
-constexpr double kPairTarget = 0.92;
-constexpr double kHandOverTarget = 0.8;  // 1.25 times the raw event and claim
-constexpr double kHold = 4;              // milliseconds: a claim in vain takes longer here
+using Server = servers::MongodbServer;
+constexpr double kHold = 4;  // milliseconds: a claim in vain takes longer here
 
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "simba_bench: %s\n", what);
-  std::exit(2);
-}
+std::string ours(const Server& server) { return server.url({}, "database=bench"); }
 
-std::unique_ptr<servers::MongodbServer> start_server(const char* row, Report& report) {
-  try {
-    auto server = std::make_unique<servers::MongodbServer>();
-    server->start();
-    return server;
-  } catch (const servers::Unavailable& reason) {
-    Row skipped;
-    skipped.name = row;
-    skipped.verdict = Verdict::kSkipped;
-    skipped.note = reason.what();
-    report.add(skipped);
-    return nullptr;
-  }
-}
-
-std::string ours(const servers::MongodbServer& server) { return server.url({}, "database=bench"); }
-
-// Threads that it starts from now on run where this thread may, and those that it has.
-void bring_here(const servers::MongodbServer& server) {
-  cpu_set_t mine;
-  sched_getaffinity(0, sizeof mine, &mine);
-  for (const auto& task :
-       std::filesystem::directory_iterator("/proc/" + std::to_string(server.pid()) + "/task")) {
-    sched_setaffinity(std::stoi(task.path().filename().string()), sizeof mine, &mine);
-  }
-}
-
-struct RawPair {
-  RawMongodb db;
-  void operator()() {
-    const std::int64_t token = db.take(kMutex, kOwner);
-    expect(token != 0 && db.release(kMutex, kOwner, token), "the raw loop did not get the mutex");
-  }
-};
-
-Duel locker_against_raw(const servers::MongodbServer& server, double seconds) {
-  RawPair raw{{server.url(), "raw"}}, raw_again{{server.url(), "raw_again"}};
+Duel locker_against_raw(const Server& server, double seconds) {
+  RawPair<RawMongodb> raw{{server.url(), "raw"}}, raw_again{{server.url(), "raw_again"}};
   raw.db.create(kMutex);
   raw_again.db.create(kMutex);
-  const Client client = connect(ours(server));
-  SimbaLocker locker(client, kMutex);
-  return duel(
-      seconds, [&] { raw(); }, [&] { raw_again(); },
-      [&] {
-        locker.lock();
-        locker.unlock();
-      });
+  return locker_against(
+      ours(server), [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
 
 constexpr std::size_t kHeld = 1'000;
 
-Duel renewals_against_raw(const servers::MongodbServer& server, double seconds) {
+Duel renewals_against_raw(const Server& server, double seconds) {
   std::vector<std::string> names, owners;
   for (std::size_t i = 0; i < kHeld; ++i) {
     names.push_back("order-" + std::to_string(100'000 + i));
@@ -116,16 +62,6 @@ Duel renewals_against_raw(const servers::MongodbServer& server, double seconds) 
       });
 }
 
-void add_row(const servers::MongodbServer& server, Report& report, const char* name,
-             Duel (*measure)(const servers::MongodbServer&, double), double seconds,
-             std::optional<double> target) {
-  const Duel unpinned = measure(server, seconds / 2);
-  const Pinned pin;
-  bring_here(server);
-  const Duel pinned = measure(server, seconds);
-  report.add(row_of(name, pinned, &unpinned, target));
-}
-
 class RawBall : public Ball {
  public:
   RawBall(const std::string& url, const std::string& collection, std::string owner)
@@ -143,65 +79,41 @@ class RawBall : public Ball {
   std::int64_t token_ = 0;
 };
 
-class OurBall : public Ball {
- public:
-  OurBall(const Client& client, std::string mutex) : locker_(client, std::move(mutex)) {}
-  void lock() override { locker_.lock(); }
-  void unlock() override { locker_.unlock(); }
-
- private:
-  SimbaLocker locker_;
-};
-
 Balls make_balls(const std::string& url, const std::string& owner) {
   const Client client = connect(url + "&database=bench");
-  return {std::make_unique<RawBall>(url, "raw", owner), std::make_unique<OurBall>(client, "one"),
-          std::make_unique<RawBall>(url, "raw_again", owner),
-          std::make_unique<OurBall>(client, "two")};
-}
-
-Duel play(const Settings& settings, const servers::MongodbServer& server, const char* board,
-          double seconds) {
-  for (const char* collection : {"raw", "raw_again"}) {
-    RawMongodb(server.url(), collection).create("ball");
-  }
-  return play_catch(
-      make_balls(server.url(), "first"), settings.file(board),
-      {settings.program, "--peer", "mongodb-catch", server.url(), settings.file(board)}, seconds,
-      kHold);
-}
-
-std::string in_us(const Samples& samples) {
-  return fixed(samples.median() / 1e3, 0) + " us, p99 " + fixed(samples.quantile(0.99) / 1e3, 0);
+  return {std::make_unique<RawBall>(url, "raw", owner), our_ball(client, "one"),
+          std::make_unique<RawBall>(url, "raw_again", owner), our_ball(client, "two")};
 }
 
 }  // namespace
 
 void mongodb_pair(const Settings& settings, Report& report) {
   constexpr const char* kName = "mongodb lock+unlock";
-  const auto server = start_server(kName, report);
+  const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  add_row(*server, report, kName, locker_against_raw, settings.seconds, kPairTarget);
+  const auto measure = [&](double seconds) { return locker_against_raw(*server, seconds); };
+  add_row(*server, report, kName, measure, settings.seconds, kPairTarget);
 }
 
 void mongodb_renewal(const Settings& settings, Report& report) {
   constexpr const char* kName = "mongodb renewal of 1,000 in one call";
-  const auto server = start_server(kName, report);
+  const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  add_row(*server, report, kName, renewals_against_raw, settings.seconds, {});
+  const auto measure = [&](double seconds) { return renewals_against_raw(*server, seconds); };
+  add_row(*server, report, kName, measure, settings.seconds, {});
 }
 
 void mongodb_hand_over(const Settings& settings, Report& report) {
   constexpr const char* kName = "mongodb hand-over, 1 waiter";
-  const auto server = start_server(kName, report);
+  const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  const Duel unpinned = play(settings, *server, "catch", settings.seconds);
-  const Pinned pin;
-  bring_here(*server);
-  const Duel pinned = play(settings, *server, "catch-pinned", settings.seconds);
-  Row row = row_of(kName, pinned, &unpinned, kHandOverTarget);
-  row.note = "not pinned: ours " + in_us(unpinned.ours) + "; raw " + in_us(unpinned.both_raw());
-  report.add(row);
+  add_hand_over_row(*server, report, kName, [&](const std::string& game) {
+    const std::string url = server->url(), board = settings.file(game);
+    for (const char* collection : {"raw", "raw_again"}) RawMongodb(url, collection).create("ball");
+    return play_catch(make_balls(url, "first"), board,
+                      {settings.program, "--peer", "mongodb-catch", url, board}, settings.seconds,
+                      kHold);
+  });
 }
 
 int mongodb_catch_peer(char** arguments) {

@@ -1,11 +1,9 @@
 // One thread, a free mutex: lock and unlock against the raw statements.
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
 
+#include "benchmarks/pair.h"
 #include "benchmarks/raw_sqlite.h"
 #include "benchmarks/settings.h"
 #include "simba/connect.h"
@@ -15,40 +13,16 @@
 namespace simba::bench {
 namespace {
 
-constexpr const char* kMutex = "nightly-report";
-constexpr const char* kOwner = "0:12345@some-host~0123456789abc";  // as long as a wire id of ours
-constexpr double kTarget = 0.92;
-
 using Synchronous = RawSqlite::Synchronous;
 using Compare = RawSqlite::Compare;
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "simba_bench: %s\n", what);
-  std::exit(2);
-}
-
-struct RawPair {
-  RawSqlite db;
-  void operator()() {
-    const std::int64_t token = db.take(kMutex, kOwner);
-    expect(token != 0 && db.release(kMutex, kOwner, token), "the raw loop did not get the mutex");
-  }
-};
 
 Duel locker_against_raw(const Settings& settings, Synchronous synchronous, double seconds,
                         Compare compare = Compare::kYes) {
   const bool full = synchronous == Synchronous::kFull;
-  RawPair raw{{settings.file("raw.db"), synchronous, compare}};
-  RawPair raw_again{{settings.file("raw-again.db"), synchronous, compare}};
-  const Client client = connect(settings.url("ours.db", full));
-  SimbaLocker locker(client, kMutex);
-  return duel(
-      seconds, [&] { raw(); }, [&] { raw_again(); },
-      [&] {
-        locker.lock();
-        locker.unlock();
-      });
+  RawPair<RawSqlite> raw{{settings.file("raw.db"), synchronous, compare}};
+  RawPair<RawSqlite> raw_again{{settings.file("raw-again.db"), synchronous, compare}};
+  return locker_against(
+      settings.url("ours.db", full), [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
 
 void sqlite_pair(const Settings& settings, Report& report, Synchronous synchronous) {
@@ -56,8 +30,8 @@ void sqlite_pair(const Settings& settings, Report& report, Synchronous synchrono
   const Pinned pin;
   const Duel pinned = locker_against_raw(settings, synchronous, settings.seconds);
   const bool full = synchronous == Synchronous::kFull;
-  Row row =
-      row_of(full ? "sqlite lock+unlock, FULL" : "sqlite lock+unlock", pinned, &unpinned, kTarget);
+  Row row = row_of(full ? "sqlite lock+unlock, FULL" : "sqlite lock+unlock", pinned, &unpinned,
+                   kPairTarget);
   if (!full) {
     const Duel bare = locker_against_raw(settings, synchronous, settings.seconds / 2, Compare::kNo);
     row.note =
@@ -69,8 +43,8 @@ void sqlite_pair(const Settings& settings, Report& report, Synchronous synchrono
 }
 
 Duel store_against_raw(const Settings& settings, double seconds, Compare compare = Compare::kYes) {
-  RawPair raw{{settings.file("raw.db"), Synchronous::kNormal, compare}};
-  RawPair raw_again{{settings.file("raw-again.db"), Synchronous::kNormal, compare}};
+  RawPair<RawSqlite> raw{{settings.file("raw.db"), Synchronous::kNormal, compare}};
+  RawPair<RawSqlite> raw_again{{settings.file("raw-again.db"), Synchronous::kNormal, compare}};
   const std::shared_ptr<Store> store = open_store(settings.url("ours.db"));
   Claim claim{kMutex, kOwner, 0, 0, milliseconds{10'000}, milliseconds{6'000}};
   return duel(
@@ -128,16 +102,9 @@ class RawMemory {
 
 Duel memory_against_raw(double seconds) {
   RawMemory raw, raw_again;
-  const Client client = connect("memory:");
-  SimbaLocker locker(client, kMutex);
   constexpr int kRepeat = 32;
-  return duel(
-      seconds, [&] { raw(); }, [&] { raw_again(); },
-      [&] {
-        locker.lock();
-        locker.unlock();
-      },
-      kRepeat);
+  return locker_against(
+      "memory:", [&] { raw(); }, [&] { raw_again(); }, seconds, kRepeat);
 }
 
 }  // namespace

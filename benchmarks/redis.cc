@@ -1,54 +1,35 @@
 // Redis: lock and unlock by one and by many, and renewals, against the least a lock can be.
-#include <sched.h>
-
 #include <atomic>
-#include <charconv>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "benchmarks/board.h"
+#include "benchmarks/held.h"
 #include "benchmarks/raw_redis.h"
 #include "benchmarks/redis_server.h"
-#include "benchmarks/settings.h"
-#include "simba/async.h"
+#include "benchmarks/server_rows.h"
 #include "simba/connect.h"
 #include "simba/locker.h"
 
 namespace simba::bench {
 namespace {
 
-constexpr const char* kMutex = "nightly-report";
-constexpr const char* kOwner = "0:12345@some-host~0123456789abc";  // as long as a wire id of ours
-constexpr double kPairTarget = 0.80;
+using Server = servers::RedisServer;
+constexpr double kLeastTarget = 0.80;  // without token and messages, a lock is less
 
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "simba_bench: %s\n", what);
-  std::exit(2);
-}
-
-struct RawPair {
+struct LeastPair {
   RawRedis db;
   void operator()() {
     expect(db.take(kOwner) && db.release(kOwner), "the raw loop did not get the mutex");
   }
 };
 
-Duel locker_against_raw(const servers::RedisServer& server, double seconds) {
-  RawPair raw{{server.port(), "raw"}};
-  RawPair raw_again{{server.port(), "raw_again"}};
-  const Client client = connect(bench_url(server));
-  SimbaLocker locker(client, kMutex);
-  return duel(
-      seconds, [&] { raw(); }, [&] { raw_again(); },
-      [&] {
-        locker.lock();
-        locker.unlock();
-      });
+Duel locker_against_least(const Server& server, double seconds) {
+  LeastPair raw{{server.port(), "raw"}};
+  LeastPair raw_again{{server.port(), "raw_again"}};
+  return locker_against(
+      bench_url(server), [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
 
 // Pairs per second of so many threads, each with a mutex of its own, on one connection.
@@ -76,13 +57,12 @@ double pairs_per_second(const Client& client, int threads, double seconds) {
   return rate;
 }
 
-struct Crowd {
+struct Callers {
   int threads;
   double target;  // times one caller
 };
 
-void add_threads_row(const servers::RedisServer& server, const Crowd& crowd, double seconds,
-                     Report& report) {
+void add_threads_row(const Server& server, const Callers& crowd, double seconds, Report& report) {
   const Client client = connect(bench_url(server));
   // They take turns, so that a busy moment of the machine meets both.
   constexpr int kRounds = 5;
@@ -103,85 +83,40 @@ void add_threads_row(const servers::RedisServer& server, const Crowd& crowd, dou
   report.add(row);
 }
 
-constexpr int kHeld = 100'000;
-
-std::string name_of(int i) { return "order-" + std::to_string(1'000'000 + i); }
-
 }  // namespace
 
 void redis_pair(const Settings& settings, Report& report) {
   constexpr const char* kName = "redis lock+unlock";
-  const auto server = start_redis(kName, report);
+  const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  const Duel unpinned = locker_against_raw(*server, settings.seconds / 2);
-  const Pinned pin;
-  bring_here(*server);
-  Row row = row_of(kName, locker_against_raw(*server, settings.seconds), &unpinned, kPairTarget);
+  const auto measure = [&](double seconds) { return locker_against_least(*server, seconds); };
+  const Both both = measure_both(*server, measure, settings.seconds, settings.seconds / 2);
+  Row row = row_of(kName, both.pinned, &both.unpinned, kLeastTarget);
   row.note = "raw is SET NX and a compare-and-delete, without token and messages";
   report.add(row);
 }
 
 void redis_threads(const Settings& settings, Report& report) {
-  const auto server = start_redis("redis lock+unlock, threads", report);
+  const auto server = start_server<Server>("redis lock+unlock, threads", report);
   if (!server) return;
-  for (const Crowd& crowd : {Crowd{16, 2.2}, Crowd{64, 2.8}}) {
+  for (const Callers& crowd : {Callers{16, 2.2}, Callers{64, 2.8}}) {
     add_threads_row(*server, crowd, settings.seconds, report);
   }
 }
 
 void redis_renewal(const Settings&, Report& report) {
-  Row row;
-  row.name = "redis renewal of 100,000, CPU";
-  const auto server = start_redis(row.name.c_str(), report);
+  constexpr const char* kName = "redis renewal of 100,000, CPU";
+  const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  std::atomic<int> acquired{0}, failed{0}, lost{0};
-  std::atomic<std::uint64_t> calls{0}, renewed{0};
-  ClientOptions options;
-  options.on_event = [&](const Event& event) {
-    if (event.kind == Event::Kind::kCalled) ++calls;
-    if (event.kind == Event::Kind::kRenewed) ++renewed;
-    if (event.kind == Event::Kind::kRenewalFailed) ++failed;
-    if (event.kind == Event::Kind::kRevoked) ++lost;
-  };
-  std::mutex guard;
-  std::vector<HeldMutex> held;
-  const Client client = connect(bench_url(*server), options);
-  constexpr int kAtOnce = 5'000;  // all at once would not be answered within a call's deadline
-  for (int i = 0; i < kHeld; ++i) {
-    wait_until([&] { return i - acquired < kAtOnce; });
-    acquire_async(client, name_of(i), {}, [&](Acquired got) {
-      if (!got.held) expect(false, got.error ? got.error->what() : "a mutex was not granted");
-      const std::lock_guard lock(guard);
-      held.push_back(std::move(got.held));
-      ++acquired;
-    });
-  }
-  wait_until([&] { return acquired == kHeld; });
-  nap_ms(14'000);  // until the renewals have found their rhythm
-  constexpr double kSeconds = 14;
-  calls = renewed = 0;
-  const double before = cpu_seconds(), server_before = server_cpu_seconds(*server);
-  nap_ms(kSeconds * 1e3);
-  const double used = 100 * (cpu_seconds() - before) / kSeconds;
-  const double server_used = 100 * (server_cpu_seconds(*server) - server_before) / kSeconds;
-  row.unit = "%";
-  row.ours = used;
-  row.target = "<= 5 % core";
-  row.verdict = used <= 5 && failed == 0 && lost == 0 ? Verdict::kMet : Verdict::kMissed;
-  row.note = std::to_string(renewed) + " renewals in " + fixed(kSeconds, 0) + " s, " +
-             std::to_string(failed) + " failed, " + std::to_string(lost) + " lost, " +
-             std::to_string(threads()) + " threads, " +
-             fixed(static_cast<double>(renewed) / static_cast<double>(calls), 0) + " in a call";
+  const Renewals seen = watch_renewals(
+      {.url = bench_url(*server), .count = 100'000, .settle_ms = 14'000, .server_cpu = [&] {
+         return server_cpu_seconds(*server);
+       }});
+  Row row = cpu_row(kName, seen.percent(), 5, seen.all_well());
+  row.note = seen.text() + ", " + fixed(seen.per_call(), 0) + " in a call";
   report.add(row);
-  Row theirs;
-  theirs.name = "redis renewal of 100,000, CPU of the server";
-  theirs.unit = "%";
-  theirs.ours = server_used;
-  theirs.target = "<= 15 % core";
-  theirs.verdict = server_used <= 15 ? Verdict::kMet : Verdict::kMissed;
-  report.add(theirs);
-  const std::lock_guard lock(guard);
-  held.clear();
+  const double theirs = 100 * seen.server_seconds / seen.seconds;
+  report.add(cpu_row(std::string(kName) + " of the server", theirs, 15, true));
 }
 
 }  // namespace simba::bench

@@ -1,33 +1,25 @@
 // ZooKeeper: lock and unlock, and a hand-over, against the raw driver; what thousands of idle
 // waiters cost.
 #include <malloc.h>
-#include <sched.h>
 
-#include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
-#include <thread>
 #include <vector>
 
 #include "benchmarks/board.h"
 #include "benchmarks/catch.h"
+#include "benchmarks/held.h"
 #include "benchmarks/processes.h"
 #include "benchmarks/raw_zookeeper.h"
-#include "benchmarks/settings.h"
+#include "benchmarks/server_rows.h"
 #include "simba/async.h"
 #include "simba/connect.h"
-#include "simba/locker.h"
 #include "testing/servers/zookeeper.h"
 
 namespace simba::bench {
 namespace {
 
-constexpr const char* kMutex = "nightly-report";
-constexpr const char* kOwner = "0:12345@some-host~0123456789abc";  // as long as a wire id of ours
-constexpr double kPairTarget = 0.92;
-constexpr double kHandOverTarget = 0.8;  // 1.25 times the raw wake-up and list
+using Server = servers::ZooKeeperServer;
 
 constexpr double kLongHoldMs = 5;  // to queue takes three requests, one of them flushed
 constexpr int kWaiters = 10'000;
@@ -35,45 +27,16 @@ constexpr double kSeconds = 15;  // of watching them
 
 using Requests = RawZookeeper::Requests;
 
-std::string name_of(int i) { return "order-" + std::to_string(100'000 + i); }
-
-void expect(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "simba_bench: %s\n", what);
-  std::exit(2);
-}
-
-// A server that flushes what it commits; none where this machine has none.
-std::unique_ptr<servers::ZooKeeperServer> start_server(const char* row, Report& report) {
-  try {
-    servers::ZooKeeperSettings settings;
-    settings.syncs_disk = true;
-    auto server = std::make_unique<servers::ZooKeeperServer>(settings);
-    server->start();
-    return server;
-  } catch (const servers::Unavailable& reason) {
-    Row skipped;
-    skipped.name = row;
-    skipped.verdict = Verdict::kSkipped;
-    skipped.note = reason.what();
-    report.add(skipped);
-    return nullptr;
-  }
-}
-
-// All threads of the server, where this thread may run.
-void bring_here(const servers::ZooKeeperServer& server) {
-  cpu_set_t mine;
-  sched_getaffinity(0, sizeof mine, &mine);
-  const std::string tasks = "/proc/" + std::to_string(server.pid()) + "/task";
-  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
-    sched_setaffinity(std::atoi(task.path().filename().c_str()), sizeof mine, &mine);
-  }
+// One that flushes what it commits.
+std::unique_ptr<Server> start(const char* row, Report& report) {
+  servers::ZooKeeperSettings settings;
+  settings.syncs_disk = true;
+  return start_server<Server>(row, report, settings);
 }
 
 std::string url_of(const std::string& servers) { return "zookeeper://" + servers; }
 
-struct RawPair {
+struct RawQueue {
   RawZookeeper queue;
   void operator()() {
     expect(queue.join(kOwner), "the raw loop did not get the mutex");
@@ -81,17 +44,11 @@ struct RawPair {
   }
 };
 
-Duel locker_against_raw(const servers::ZooKeeperServer& server, Requests requests, double seconds) {
-  RawPair raw{{server.address(), "/raw", requests}};
-  RawPair raw_again{{server.address(), "/raw-again", requests}};
-  const Client client = connect(url_of(server.address()));
-  SimbaLocker locker(client, kMutex);
-  return duel(
-      seconds, [&] { raw(); }, [&] { raw_again(); },
-      [&] {
-        locker.lock();
-        locker.unlock();
-      });
+Duel locker_against_raw(const Server& server, Requests requests, double seconds) {
+  RawQueue raw{{server.address(), "/raw", requests}};
+  RawQueue raw_again{{server.address(), "/raw-again", requests}};
+  return locker_against(
+      url_of(server.address()), [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
 
 class RawBall : public Ball {
@@ -108,48 +65,27 @@ class RawBall : public Ball {
   const std::string owner_;
 };
 
-class OurBall : public Ball {
- public:
-  OurBall(const Client& client, std::string mutex) : locker_(client, std::move(mutex)) {}
-  void lock() override { locker_.lock(); }
-  void unlock() override { locker_.unlock(); }
-
- private:
-  SimbaLocker locker_;
-};
-
 Balls make_balls(const std::string& servers, const std::string& game, const std::string& owner) {
   const Client client = connect(url_of(servers));
-  return {std::make_unique<RawBall>(servers, "/raw" + game, owner),
-          std::make_unique<OurBall>(client, "one" + game),
-          std::make_unique<RawBall>(servers, "/raw-again" + game, owner),
-          std::make_unique<OurBall>(client, "two" + game)};
-}
-
-Duel play(const Settings& settings, const servers::ZooKeeperServer& server, const std::string& game,
-          double seconds) {
-  return play_catch(make_balls(server.address(), game, "first"), settings.file("board" + game),
-                    {settings.program, "--peer", "zookeeper-catch", server.address(), game,
-                     settings.file("board" + game)},
-                    seconds, kLongHoldMs);
-}
-
-std::string in_us(const Samples& samples) {
-  return fixed(samples.median() / 1e3, 0) + " us, p99 " + fixed(samples.quantile(0.99) / 1e3, 0);
+  return {std::make_unique<RawBall>(servers, "/raw-" + game, owner),
+          our_ball(client, "one-" + game),
+          std::make_unique<RawBall>(servers, "/raw-again-" + game, owner),
+          our_ball(client, "two-" + game)};
 }
 
 }  // namespace
 
 void zookeeper_pair(const Settings& settings, Report& report) {
   constexpr const char* kName = "zookeeper lock+unlock";
-  const auto server = start_server(kName, report);
+  const auto server = start(kName, report);
   if (!server) return;
-  const Duel unpinned = locker_against_raw(*server, Requests::kTogether, settings.seconds / 2);
+  const auto together = [&](double seconds) {
+    return locker_against_raw(*server, Requests::kTogether, seconds);
+  };
+  const Both both = measure_both(*server, together, settings.seconds, settings.seconds / 2);
   const Pinned pin;
-  bring_here(*server);
-  const Duel pinned = locker_against_raw(*server, Requests::kTogether, settings.seconds);
   const Duel slow = locker_against_raw(*server, Requests::kOneByOne, settings.seconds / 2);
-  Row row = row_of(kName, pinned, &unpinned, kPairTarget);
+  Row row = row_of(kName, both.pinned, &both.unpinned, kPairTarget);
   row.note = "against the driver's blocking calls, one by one: " + fixed(slow.ratio(), 3) +
              " (raw " + fixed(slow.both_raw().median() / 1e3, 0) + " us, A/A " +
              fixed(slow.a_to_a(), 3) + ")";
@@ -158,15 +94,14 @@ void zookeeper_pair(const Settings& settings, Report& report) {
 
 void zookeeper_hand_over(const Settings& settings, Report& report) {
   constexpr const char* kName = "zookeeper hand-over, 1 waiter";
-  const auto server = start_server(kName, report);
+  const auto server = start(kName, report);
   if (!server) return;
-  const Duel unpinned = play(settings, *server, "", settings.seconds);
-  const Pinned pin;
-  bring_here(*server);
-  const Duel pinned = play(settings, *server, "-pinned", settings.seconds);
-  Row row = row_of(kName, pinned, &unpinned, kHandOverTarget);
-  row.note = "not pinned: ours " + in_us(unpinned.ours) + "; raw " + in_us(unpinned.both_raw());
-  report.add(row);
+  add_hand_over_row(*server, report, kName, [&](const std::string& game) {
+    const std::string address = server->address(), board = settings.file(game);
+    return play_catch(make_balls(address, game, "first"), board,
+                      {settings.program, "--peer", "zookeeper-catch", address, game, board},
+                      settings.seconds, kLongHoldMs);
+  });
 }
 
 int zookeeper_catch_peer(char** arguments) {
@@ -178,20 +113,10 @@ int zookeeper_catch_peer(char** arguments) {
 // Ten thousand who wait, each for a mutex of its own that another process holds: this one.
 void zookeeper_idle(const Settings& settings, Report& report) {
   constexpr const char* kName = "zookeeper idle waiter, memory";
-  const auto server = start_server(kName, report);
+  const auto server = start(kName, report);
   if (!server) return;
-  std::mutex guard;
-  std::vector<HeldMutex> held;
-  std::atomic<int> acquired{0};
   const Client holder = connect(url_of(server->address()));
-  for (int i = 0; i < kWaiters; ++i) {
-    acquire_async(holder, name_of(i), {}, [&](Acquired got) {
-      const std::lock_guard lock(guard);
-      held.push_back(std::move(got.held));
-      ++acquired;
-    });
-  }
-  wait_until([&] { return acquired == kWaiters; });
+  const Held held(holder, kWaiters);
   const Board board(settings.file("board"));
   const Process waiters(
       {settings.program, "--peer", "zookeeper-idle", server->address(), settings.file("board")});
@@ -217,8 +142,6 @@ void zookeeper_idle(const Settings& settings, Report& report) {
       " % of a core; watches on the server: " + std::to_string(server->monitor("zk_watch_count"));
   report.add(rate);
   board->stop = true;
-  const std::lock_guard lock(guard);
-  held.clear();
 }
 
 int zookeeper_idle_peer(char** arguments) {
@@ -227,7 +150,7 @@ int zookeeper_idle_peer(char** arguments) {
   const double before = resident_bytes();
   std::vector<PendingAcquire> waiting;
   for (int i = 0; i < kWaiters; ++i) {
-    waiting.push_back(acquire_async(client, name_of(i), {}, [](const Acquired&) {}));
+    waiting.push_back(acquire_async(client, order_name(i), {}, [](const Acquired&) {}));
   }
   nap_ms(20'000);  // until the polls have found their rhythm
   malloc_trim(0);  // what the start needed
