@@ -1,0 +1,183 @@
+#include "core/engine_fixture.h"
+
+namespace simba::core {
+namespace {
+
+// --- odds and ends ---
+
+TEST_F(EngineTest, ACallThatIsCompletedTwiceCountsOnce) {
+  executor->hold_calls();
+  Contender& leader = contend_as("leader", "report");
+  const auto take = only_call();
+  take->complete();
+  take->call().complete();
+  executor->let_calls_go();
+  EXPECT_EQ(leader.told, Words{"acquired"});
+  executor->advance(1min);
+  EXPECT_TRUE(is_in_ttl(leader));
+  Contender& other = contend_as("other", "second-report");
+  EXPECT_TRUE(is_owner(other));
+}
+
+TEST_F(EngineTest, AStoreThatAnswersTooFewQuestionsIsCorruptAndNobodyIsOwner) {
+  class Mute : public FaultyStore {
+   public:
+    using FaultyStore::FaultyStore;
+    Answers contend(std::span<const Claim>, LocalTime) override { return {}; }
+  };
+  const auto mute_executor = std::make_shared<FakeExecutor>();
+  const auto mute = std::make_shared<Engine>(std::make_shared<Mute>(memory), mute_executor);
+  mute->open();
+  Spec spec;
+  spec.mutex = "report";
+  spec.label = "me";
+  const auto who = mute->enroll(std::move(spec));
+  mute->start(who);
+  mute_executor->advance(5s);
+  const auto snapshot = mute->snapshot(*who);
+  EXPECT_FALSE(snapshot.term);
+  ASSERT_TRUE(snapshot.trouble);
+  EXPECT_EQ(snapshot.trouble->errc(), Errc::kCorrupt);
+  mute->close(0ns);
+}
+
+TEST_F(EngineTest, Original13TheRealErrorIsShownAndForgottenWithTheNextAnswer) {
+  store->fail_before(Error(Errc::kDenied, "who are you"));
+  Contender& leader = contend_as("leader", "report");
+  const auto trouble = engine->snapshot(*leader.who).trouble;
+  ASSERT_TRUE(trouble);
+  EXPECT_EQ(trouble->errc(), Errc::kDenied);
+  EXPECT_FALSE(engine->snapshot(*leader.who).has_answer);
+  executor->advance(1s);
+  EXPECT_FALSE(engine->snapshot(*leader.who).trouble);
+  EXPECT_TRUE(is_owner(leader));
+}
+
+TEST_F(EngineTest, TheLateFailureOfAnEarlierLifeIsNoTroubleOfThisOne) {
+  executor->hold_calls();
+  Contender& lock = enroll_lock("report");
+  engine->start(lock.who);
+  const auto old_take = only_call();
+  executor->advance(100ms);
+  engine->give_up(lock.who);
+  engine->start(lock.who);
+  executor->advance(3s);  // the old call is overdue
+  for (const auto& call : executor->pending_calls()) {
+    if (call != old_take) call->complete();
+  }
+  EXPECT_TRUE(is_owner(lock));
+  old_take->lose();
+  old_take->complete();
+  EXPECT_FALSE(engine->snapshot(*lock.who).trouble);
+  EXPECT_TRUE(is_owner(lock));
+}
+
+TEST_F(EngineTest, AWatchIsKeptForATenthOfASecondForWhoComesNext) {
+  const Contender& first = contend_as("one", "report");
+  const auto leave = [&] {
+    engine->stop(first.who);
+    executor->run();
+  };
+  leave();
+  executor->advance(60ms);
+  EXPECT_EQ(store->watches(), 1U);
+  engine->start(first.who);
+  executor->run();
+  EXPECT_EQ(store->watches(), 1U) << "the same";
+  leave();
+  executor->advance(99ms);
+  EXPECT_EQ(store->watches(), 1U) << "counted anew";
+  executor->advance(1ms);
+  EXPECT_EQ(store->watches(), 0U);
+}
+
+TEST_F(EngineTest, AWatchThatIsWantedAgainIsNotDropped) {
+  const Contender& first = contend_as("one", "report");
+  engine->stop(first.who);
+  executor->run();
+  engine->start(first.who);
+  executor->advance(1s);
+  EXPECT_EQ(store->watches(), 1U);
+}
+
+TEST_F(EngineTest, AnEngineThatClosesDropsTheWatchesItKept) {
+  engine->stop(contend_as("one", "report").who);
+  executor->run();
+  ASSERT_EQ(store->watches(), 1U);
+  engine->close(0ns);
+  EXPECT_EQ(store->watches(), 0U);
+  engine->open();
+}
+
+TEST_F(EngineTest, AMutexNobodyCaresForAnyMoreIsForgotten) {
+  for (int i = 0; i < 100; ++i) {
+    Contender& lock = enroll_lock("order-" + std::to_string(i));
+    engine->start_inline(lock.who, executor->now() + 1s);
+    engine->finish_inline(lock.who);
+  }
+  const std::weak_ptr<Enrolled> last = contenders.back().who;
+  contenders.clear();
+  executor->advance(1min);
+  EXPECT_TRUE(last.expired());
+}
+
+TEST_F(EngineTest, AnEngineThatGoesLetsGoOfEverybody) {
+  const auto own_executor = std::make_shared<FakeExecutor>();
+  auto own = std::make_shared<Engine>(memory, own_executor);
+  own->open();
+  Spec spec;
+  spec.mutex = "report";
+  spec.label = "me";
+  std::weak_ptr<Enrolled> who;
+  {
+    const auto enrolled = own->enroll(std::move(spec));
+    own->start(enrolled);
+    own_executor->run();
+    who = enrolled;
+  }
+  EXPECT_FALSE(who.expired());  // active: it holds itself
+  own->close(0ns);
+  own.reset();
+  EXPECT_TRUE(who.expired());
+}
+
+TEST_F(EngineTest, AnEngineThatGoesDuringAPollLetsGoOfAllWhoSharedIt) {
+  const auto own_executor = std::make_shared<FakeExecutor>();
+  const auto own_store = std::make_shared<FaultyStore>(memory);
+  own_store->cannot_push();
+  auto own = std::make_shared<Engine>(own_store, own_executor);
+  own->open();
+  take_as("other~1", "report");
+  std::vector<std::weak_ptr<Enrolled>> waiters;
+  for (int i = 0; i < 3; ++i) {
+    Spec spec;
+    spec.mutex = "report";
+    spec.label = "waiter";
+    spec.options = calm();
+    const auto enrolled = own->enroll(std::move(spec));
+    own->start(enrolled);
+    waiters.push_back(enrolled);
+  }
+  own_executor->run();
+  own_executor->hold_calls();
+  own_executor->advance(1100ms);  // one asks, the others share its answer
+  own->close(0ns);
+  own.reset();
+  for (const auto& waiter : waiters) EXPECT_TRUE(waiter.expired());
+}
+
+TEST_F(EngineTest, AUsersExecutorThatRefusesATaskHarmsNobodyElse) {
+  Contender& good = contend_as("good", "report");
+  Contender& bad = contenders.emplace_back();
+  Spec spec = spec_of(bad, "bad", "other", calm());
+  spec.handle_executor = [](const std::function<void()>&) {
+    throw std::runtime_error("shut down");
+  };
+  bad.who = engine->enroll(std::move(spec));
+  EXPECT_NO_THROW(engine->start(bad.who));
+  for (int i = 0; i < 60; ++i) EXPECT_NO_THROW(executor->advance(1s));
+  EXPECT_TRUE(is_in_ttl(good));
+}
+
+}  // namespace
+}  // namespace simba::core
