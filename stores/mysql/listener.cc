@@ -58,9 +58,10 @@ std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint
 
 std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {
   const std::lock_guard lock(mutex_);
+  // First, so that it hears when the reader goes live.
+  auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
   if (!start()) return nullptr;
-  return std::make_unique<Heard>(kit::Watchers::add(watchers_, mutex, std::move(wake)), reader_,
-                                 bells_, mutex);
+  return std::make_unique<Heard>(std::move(inner), reader_, bells_, mutex);
 }
 
 bool Listener::start() try {

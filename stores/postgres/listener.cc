@@ -74,8 +74,11 @@ std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint
 
 std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {
   const std::lock_guard lock(mutex_);
-  if (endpoint_->is_behind_pooler() || !start()) return nullptr;
-  return std::make_unique<Heard>(kit::Watchers::add(watchers_, mutex, std::move(wake)), reader_);
+  if (endpoint_->is_behind_pooler()) return nullptr;
+  // First, so that it hears when the reader goes live.
+  auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
+  if (!start()) return nullptr;
+  return std::make_unique<Heard>(std::move(inner), reader_);
 }
 
 bool Listener::start() try {
