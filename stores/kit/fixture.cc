@@ -21,7 +21,7 @@ std::string error_of(const std::function<void()>& call) {
   }
 }
 
-LogSink Lines::sink() {
+LogSink Lines::sink() const {
   return [kept = kept_](LogLevel, std::string_view line) {
     const std::lock_guard lock(kept->guard);
     kept->lines.emplace_back(line);
@@ -78,6 +78,13 @@ Contender::Contender(const Client& client, const std::string& mutex,
 }
 
 Contender::~Contender() = default;
+
+bool Contender::is_renewed() const {
+  const Term term = service_->term();
+  const auto end = [&] { return BootClock::now() + term.time_left(); };
+  const LocalTime before = end();
+  return eventually([&] { return !term.is_owner() || end() > before + 500ms; }) && term.is_owner();
+}
 
 ContendOptions lease(milliseconds ttl, milliseconds transition) {
   ContendOptions options;

@@ -26,7 +26,7 @@ namespace simba::kit::fixture {
 using namespace std::chrono_literals;
 
 inline LocalTime soon() { return BootClock::now() + 10s; }
-bool eventually(const std::function<bool()>& done, milliseconds patience = 15s);
+bool eventually(const std::function<bool()>& done, milliseconds patience = 20s);
 // The error a call throws, as "code: text"; "none".
 std::string error_of(const std::function<void()>& call);
 
@@ -35,7 +35,7 @@ std::string error_of(const std::function<void()>& call);
 // Threads: any.
 class Lines {
  public:
-  LogSink sink();
+  LogSink sink() const;
   std::vector<std::string> all() const;
   std::size_t count(const std::string& part) const;
 
@@ -66,6 +66,8 @@ class Contender {
   Token token() const { return service_->term().token(); }
   int acquired() const { return counts_->acquired; }
   int released() const { return counts_->released; }
+  // False: no renewal came. True: one did, and it was of the term that runs now.
+  bool is_renewed() const;
   void stop() { service_->stop(); }
 
  private:

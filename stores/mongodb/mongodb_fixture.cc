@@ -3,56 +3,7 @@
 #include <cstdlib>
 #include <random>
 
-#include "stores/kit/worker.h"
-
 namespace simba::mongodb {
-
-bool eventually(const std::function<bool()>& done, milliseconds patience) {
-  const kit::StopSignal moment;
-  const LocalTime until = BootClock::now() + patience;
-  while (!done()) {
-    if (BootClock::now() >= until) return done();
-    moment.pause(2ms);
-  }
-  return true;
-}
-
-std::string error_of(const std::function<void()>& call) {
-  try {
-    call();
-    return "none";
-  } catch (const Error& error) {
-    return error.code().message() + ": " + error.what();
-  }
-}
-
-LogSink Lines::sink() const {
-  return [kept = kept_](LogLevel, std::string_view line) {
-    const std::lock_guard lock(kept->guard);
-    kept->lines.emplace_back(line);
-  };
-}
-
-std::vector<std::string> Lines::all() const {
-  const std::lock_guard lock(kept_->guard);
-  return kept_->lines;
-}
-
-std::size_t Lines::count(const std::string& part) const {
-  std::size_t found = 0;
-  for (const std::string& line : all()) found += line.find(part) != line.npos ? 1 : 0;
-  return found;
-}
-
-Answer contend(Store& store, const Claim& claim, LocalTime deadline) {
-  return store.contend({&claim, 1}, deadline).at(0);
-}
-
-Observation observed(const Answer& answer) {
-  if (const auto* error = std::get_if<Error>(&answer)) throw Error(*error);
-  if (std::holds_alternative<Blocked>(answer)) throw Error(Errc::kTimeout, "blocked");
-  return std::get<Observation>(answer);
-}
 
 Observation take(Store& store, std::string_view mutex, std::string_view wire_id, Token floor,
                  LocalTime deadline) {
@@ -62,15 +13,6 @@ Observation take(Store& store, std::string_view mutex, std::string_view wire_id,
 Observation renew(Store& store, std::string_view mutex, std::string_view wire_id, Token token,
                   LocalTime deadline) {
   return observed(contend(store, {mutex, wire_id, token, 0, 20s, 10s}, deadline));
-}
-
-void release(Store& store, std::string_view mutex, std::string_view wire_id, Token token) {
-  const Claim claim{mutex, wire_id, token, 0, 20s, 10s};
-  observed(store.release({&claim, 1}, soon()).at(0));
-}
-
-Observation observe(Store& store, std::string_view mutex) {
-  return observed(store.observe({&mutex, 1}, soon()).at(0));
 }
 
 Observation insist(const std::function<Observation()>& call) {
@@ -129,23 +71,6 @@ std::string MongodbTest::command(std::string json) const {
 
 std::string MongodbTest::document(const std::string& mutex) const {
   return command(R"({"find": "$C", "filter": {"_id": ")" + mutex + R"("}})");
-}
-
-Contender::Contender(const Client& client, const std::string& mutex,
-                     const ContendOptions& options) {
-  service_ = std::make_unique<MutexContendService>(
-      client,
-      make_contender(mutex, {[counts = counts_](const MutexState&) { ++counts->acquired; },
-                             [counts = counts_](const MutexState&) { ++counts->released; }}),
-      options);
-  service_->start();
-}
-
-ContendOptions lease(milliseconds ttl, milliseconds transition) {
-  ContendOptions options;
-  options.ttl = ttl;
-  options.transition = transition;
-  return options;
 }
 
 }  // namespace simba::mongodb

@@ -6,15 +6,15 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME mongodb_contract_test SOURCES mongodb_contract_test.cc
     DEPS simba::contract simba::mongodb simba::servers LABELS sleeping TIMEOUT 120)
   simba_add_test(NAME mongodb_store_test
-    SOURCES mongodb_store_test.cc mongodb_java_test.cc mongodb_lock_manager_test.cc mongodb_fixture.cc
+    SOURCES mongodb_store_test.cc mongodb_java_test.cc mongodb_lock_manager_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping)
-  simba_add_test(NAME mongodb_clock_test SOURCES mongodb_clock_test.cc mongodb_fixture.cc
+  simba_add_test(NAME mongodb_clock_test SOURCES mongodb_clock_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping)
   # With servers that are killed, cut off and told to fail.
-  simba_add_test(NAME mongodb_server_test SOURCES mongodb_server_test.cc mongodb_fixture.cc
+  simba_add_test(NAME mongodb_server_test SOURCES mongodb_server_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 120)
   # Three of them, started once for all cases.
-  simba_add_test(NAME mongodb_set_test SOURCES mongodb_set_test.cc mongodb_fixture.cc
+  simba_add_test(NAME mongodb_set_test SOURCES mongodb_set_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 300 WEIGHT 3 WHOLE)
   simba_add_test(NAME mongodb_set_contract_test SOURCES mongodb_set_contract_test.cc
     DEPS simba::contract simba::mongodb simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 300 WEIGHT 3 WHOLE)

@@ -139,8 +139,8 @@ TEST_F(MysqlTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
   EXPECT_THAT(error_of([&] { take(*other, "more", "b~1"); }),
               AllOf(StartsWith("the store cannot be reached"), HasSubstr("max_connections"),
                     HasSubstr("connections=")));
-  std::this_thread::sleep_for(7s);
-  EXPECT_EQ(held.released(), 0) << "renewals had no connection";
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(held.is_renewed()) << "renewals had no connection";
+  EXPECT_EQ(held.released(), 0);
   EXPECT_TRUE(held.is_in_ttl());
   stranger.reset();
   hanging.clear();
