@@ -43,14 +43,20 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   struct GiveUp {
     std::weak_ptr<State> of;
     void operator()() const {
-      if (const auto alive = of.lock()) alive->engine().give_up(alive->who);
+      if (const auto alive = of.lock()) alive->give_up();
     }
   };
+  // A term that came too late to be handed over is given back, and the mutex is wanted again. Each
+  // step is taken once, whatever the pokes.
+  enum class Again { kNo, kFinishing, kStarting };
 
   State(std::shared_ptr<core::Session> its_session, std::function<void(Acquired)> its_callback)
       : session(std::move(its_session)), callback(std::move(its_callback)) {}
 
   void look();
+  void finish();
+  void start_again();
+  void give_up();
   void deliver(Acquired acquired);
   core::Engine& engine() const { return session->engine(); }
 
@@ -63,7 +69,8 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   std::mutex guard;
   std::shared_ptr<State> self;   // guarded by guard; until the result is there
   std::optional<Error> trouble;  // guarded by guard; why it was given up
-  bool again = false;            // guarded by guard; a term was lost before it could be handed over
+  Again again = Again::kNo;      // guarded by guard
+  bool given_up = false;         // guarded by guard; by the user
 };
 
 // Something about the contender changed. Comes from any thread, more often than needed.
@@ -76,15 +83,45 @@ void PendingAcquire::State::look() {
     engine().executor().callback([state = self] { state->engine().give_up(state->who); });
   } else if (now.phase == Phase::kHolding && now.term->is_in_ttl()) {
     deliver({HeldMutex(std::make_shared<HeldMutex::State>(HeldMutex::State{session, who})), {}});
-  } else if (now.phase == Phase::kDraining) {
-    again = true;
-    engine().executor().callback([state = self] { state->engine().finish(state->who); });
-  } else if (now.phase == Phase::kIdle && std::exchange(again, false)) {
-    engine().executor().callback(
-        [state = self] { state->engine().start(state->who, state->give_up_at); });
-  } else if (now.phase == Phase::kIdle) {
+  } else if (now.phase == Phase::kHolding || now.phase == Phase::kEnding ||
+             now.phase == Phase::kDraining) {
+    finish();
+  } else if (now.phase == Phase::kIdle && again == Again::kFinishing && !given_up) {
+    start_again();
+  } else if (now.phase == Phase::kIdle && again != Again::kStarting) {
     deliver({{}, trouble});
   }
+}
+
+// Needs the guard.
+void PendingAcquire::State::finish() {
+  if (again != Again::kNo) return;
+  again = Again::kFinishing;
+  engine().executor().callback([state = self] { state->engine().finish(state->who); });
+}
+
+// Needs the guard. Until start() has returned, to be idle is no result.
+void PendingAcquire::State::start_again() {
+  again = Again::kStarting;
+  engine().executor().callback([state = self] {
+    state->engine().start(state->who, state->give_up_at);
+    bool gives_up = false;
+    {
+      const std::lock_guard lock(state->guard);
+      state->again = Again::kNo;
+      gives_up = state->given_up;
+    }
+    if (gives_up) state->engine().give_up(state->who);
+    state->look();
+  });
+}
+
+void PendingAcquire::State::give_up() {
+  {
+    const std::lock_guard lock(guard);
+    given_up = true;
+  }
+  engine().give_up(who);
 }
 
 // Needs the guard.
@@ -100,7 +137,7 @@ void PendingAcquire::State::deliver(Acquired acquired) {
 }
 
 void PendingAcquire::cancel() {
-  if (state_ && !state_->session->is_forked()) state_->engine().give_up(state_->who);
+  if (state_ && !state_->session->is_forked()) state_->give_up();
 }
 
 PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOptions options,
@@ -117,13 +154,13 @@ PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOpt
   };
   core::Engine& engine = state->engine();
   state->who = engine.enroll(std::move(spec));
-  if (options.timeout) state->give_up_at = engine.executor().now() + *options.timeout;
+  if (options.timeout) state->give_up_at = engine.executor().now() + bounded(*options.timeout);
   state->self = state;
   if (options.stop.stop_possible()) {
     state->on_stop.emplace(options.stop, PendingAcquire::State::GiveUp{state});
   }
   engine.start(state->who, state->give_up_at);
-  if (options.stop.stop_requested()) engine.give_up(state->who);
+  if (options.stop.stop_requested()) state->give_up();
   PendingAcquire pending;
   pending.state_ = std::move(state);
   return pending;

@@ -170,5 +170,77 @@ TEST(AsyncThreads, WorksOnRealThreadsToo) {
   EXPECT_GT(token.get_future().get(), 0U);
 }
 
+// The process stands still between the grant and the look at it.
+class StallingExecutor : public testing::FakeExecutor {
+ public:
+  void call(Lane lane, std::shared_ptr<StoreCall> call) override {
+    FakeExecutor::call(lane, std::move(call));
+    jump(std::exchange(stall, 0ns));
+  }
+  nanoseconds stall{0};
+};
+
+class LateGrantTest : public ::testing::TestWithParam<nanoseconds> {
+ protected:
+  void SetUp() override {
+    executor->hold_calls();
+    AcquireOptions options;
+    options.contender_id = "late";
+    pending = acquire_async(client, "job", options,
+                            [this](Acquired acquired) { results.push_back(std::move(acquired)); });
+    other = acquire_async(client, "other", {}, [](const Acquired&) {});
+    executor->run();
+    executor->stall = GetParam();
+    executor->pending_calls().front()->complete();
+  }
+  static ClientOptions on(std::shared_ptr<Executor> executor) {
+    ClientOptions options;
+    options.executor = std::move(executor);
+    return options;
+  }
+
+  std::shared_ptr<StallingExecutor> executor = std::make_shared<StallingExecutor>();
+  Client client{make_memory(executor->store_clock()), on(executor)};
+  std::deque<Acquired> results;
+  PendingAcquire pending, other;
+};
+
+TEST_P(LateGrantTest, IsGivenBackAndTheMutexAcquiredAgain) {
+  executor->let_calls_go();
+  executor->advance(1min);
+  ASSERT_EQ(results.size(), 1U);
+  ASSERT_TRUE(results[0].held);
+  EXPECT_TRUE(results[0].held.is_in_ttl());
+  results.clear();
+  executor->advance(1s);
+  EXPECT_TRUE(client.observe("job").is_free()) << "somebody holds it for nobody";
+}
+
+TEST_P(LateGrantTest, WhoIsCancelledMeanwhileHearsItAndHoldsNothing) {
+  pending.cancel();
+  executor->let_calls_go();
+  executor->advance(1min);
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_FALSE(results[0].held);
+  EXPECT_TRUE(client.observe("job").is_free()) << "somebody holds it for nobody";
+}
+
+// In its ttl no more, and its own no more.
+INSTANTIATE_TEST_SUITE_P(Async, LateGrantTest, ::testing::Values(12s, 20s),
+                         [](const auto& stall) { return std::to_string(stall.param / 1s) + "s"; });
+
+TEST_F(AsyncTest, ATimeoutBeyondAllTimeIsNone) {
+  acquire_as("first");
+  executor->run();
+  AcquireOptions options;
+  options.timeout = milliseconds::max();
+  acquire_as("second", options);
+  executor->advance(1min);
+  EXPECT_EQ(results.size(), 1U) << "it gave up";
+  results.clear();
+  executor->advance(1min);
+  EXPECT_EQ(results.size(), 1U);
+}
+
 }  // namespace
 }  // namespace simba

@@ -197,10 +197,10 @@ bool MutexRetrievalService::stop(milliseconds grace) {
     const std::lock_guard lock(state_->starting);
     const Status status = state_->status();
     if (!is_active(status)) state_->refuse("stop", status);
-    state_->engine().stop(state_->who, grace);
+    state_->engine().stop(state_->who, bounded(grace));
   }
   if (state_->is_inside_callback()) return true;
-  return state_->wait_until_over(core::Bell::Clock::now() + grace);
+  return state_->wait_until_over(core::Bell::Clock::now() + bounded(grace));
 }
 
 void MutexRetrievalService::close() noexcept {

@@ -121,7 +121,7 @@ bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token
     if (now.phase == Phase::kHolding && now.term->is_in_ttl()) return true;
     if (now.phase == Phase::kTrying) {
       engine().give_up(who);
-      if (engine().phase(*who) == Phase::kHolding) continue;  // it was granted just then
+      if (engine().phase(*who) != Phase::kIdle) continue;  // it was granted just then
       if (in_time && !stop.stop_requested()) throw Error(*now.trouble);
       return false;
     }

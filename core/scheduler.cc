@@ -11,15 +11,20 @@
 namespace simba::inline v0 {
 namespace {
 
+constexpr std::chrono::hours kYear{24 * 365};
+
 void check(const ScheduleConfig& schedule) {
   const auto refuse = [](const char* what, milliseconds value, const char* limit) {
     throw Error(Errc::kMisconfigured, std::string("the schedule's ") + what + " is " +
                                           std::to_string(value.count()) + " ms; it must be " +
                                           limit);
   };
-  if (schedule.period <= milliseconds{0}) refuse("period", schedule.period, "above 0");
-  if (schedule.initial_delay < milliseconds{0}) {
-    refuse("initial delay", schedule.initial_delay, "at least 0");
+  if (schedule.period <= milliseconds{0} || schedule.period > kYear) {
+    refuse("period", schedule.period, "above 0 and at most a year (31536000000 ms)");
+  }
+  if (schedule.initial_delay < milliseconds{0} || schedule.initial_delay > kYear) {
+    refuse("initial delay", schedule.initial_delay,
+           "at least 0 and at most a year (31536000000 ms)");
   }
 }
 

@@ -130,11 +130,12 @@ class SIMBA_EXPORT LockManager::Lock {
   bool try_lock();
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience) {
-    return try_lock_for_ns(std::chrono::ceil<nanoseconds>(patience));
+    return try_lock_for_ns(bounded(patience));
   }
   template <class Clock, class Duration>
   bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when) {
-    return try_lock_for(when - Clock::now());
+    return try_lock_for(bounded(when.time_since_epoch()) -
+                        bounded(Clock::now().time_since_epoch()));
   }
   // Does nothing where this thread does not hold it.
   void unlock() noexcept;

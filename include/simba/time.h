@@ -34,6 +34,16 @@ struct StoreClock {  // only the store itself can read it
 };
 using StoreTime = StoreClock::time_point;
 
+// A span that can be added to any time: one that is longer than a hundred years is a hundred years.
+inline constexpr nanoseconds kLongestSpan = std::chrono::hours{24 * 36'500};
+template <class Rep, class Period>
+constexpr nanoseconds bounded(const std::chrono::duration<Rep, Period>& span) {
+  using Seconds = std::chrono::duration<double>;
+  if (Seconds(span) >= Seconds(kLongestSpan)) return kLongestSpan;
+  if (Seconds(span) <= -Seconds(kLongestSpan)) return -kLongestSpan;
+  return std::chrono::ceil<nanoseconds>(span);
+}
+
 // The fencing token of a term. It grows from term to term of one mutex; 0 is unknown.
 using Token = std::uint64_t;
 
