@@ -29,6 +29,10 @@ namespace {
 
 constexpr std::string_view kUs = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
 
+// At the start of the statement, before the rows are as they are: while they are on their way to a
+// reader that stands still, their owners renew, and none of them must look expired.
+constexpr std::string_view kUsBefore = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS UNSIGNED)";
+
 constexpr std::string_view kRow =
     "k.mutex, k.owner_id, k.acquired_at, k.ttl_at, k.transition_at, k.{token}, {us} DIV 1000";
 
@@ -356,9 +360,11 @@ std::string Statements::evict(const Claim& term, const std::string& bell) const 
 
 std::string Statements::list(std::string_view prefix, std::size_t limit) const {
   const std::string from = literal(prefix);
-  return filled("SELECT {row} FROM {table} k WHERE {k.mutex} >= " + from + " AND LEFT({k.mutex}, " +
-                number(prefix.size()) + ") = " + from + " ORDER BY {k.mutex} LIMIT " +
-                number(limit));
+  std::string sql =
+      filled("SELECT {row} FROM {table} k WHERE {k.mutex} >= " + from + " AND LEFT({k.mutex}, " +
+             number(prefix.size()) + ") = " + from + " ORDER BY {k.mutex} LIMIT " + number(limit));
+  replace_all(sql, kUs, kUsBefore);
+  return sql;
 }
 
 }  // namespace simba::mysql

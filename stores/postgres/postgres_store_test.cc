@@ -195,6 +195,17 @@ TEST_F(PostgresStoreTest, AnswersAThousandClaimsOfWhichOneIsBad) {
   EXPECT_TRUE(observe(*store, names[999]).is_free());
 }
 
+// That of the statement's start: else what a reader that stands still gets late looks expired.
+TEST_F(PostgresStoreTest, AllRowsOfAListAreOfOneTime) {
+  const auto store = open();
+  make_table();
+  admin()("INSERT INTO " + table +
+          " SELECT 'mutex-' || i, 0, 0, 0, 'a~1', 1, 1 FROM generate_series(1, 20000) i");
+  const std::vector<Listed> all = store->list("mutex-", 20'000, soon());
+  ASSERT_EQ(all.size(), 20'000U);
+  EXPECT_EQ(all.front().observation.now, all.back().observation.now);
+}
+
 TEST_F(PostgresStoreTest, ARowAtTheEndOfTheTokensIsCorruptForThatClaimAlone) {
   const auto store = open();
   take(*store, "b", "x~0");

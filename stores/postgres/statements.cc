@@ -27,6 +27,8 @@ namespace {
 // and costs less than extract(), which counts in decimal.
 
 constexpr std::string_view kNow = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint";
+constexpr std::string_view kBefore =
+    "floor(date_part('epoch', statement_timestamp()) * 1000)::bigint";
 constexpr std::string_view kNowUs =
     "floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
 
@@ -175,13 +177,15 @@ constexpr std::string_view kEvictSql = R"(
     RETURNING m.mutex)
   SELECT mutex, pg_notify('{channel}', mutex) FROM evicted)";
 
+// Who only looks is told the time before the rows were as they are: while rows are on their way to
+// a reader that stands still, their owners renew, and none of them must look expired.
 constexpr std::string_view kObserveSql = R"(
-  SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {now}, c.place
+  SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {before}, c.place
   FROM unnest($1::text[]) WITH ORDINALITY AS c (mutex, place)
   LEFT JOIN {table} m ON m.mutex = c.mutex)";
 
 constexpr std::string_view kListSql = R"(
-  SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {now}, m.mutex
+  SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {before}, m.mutex
   FROM {table} m
   WHERE m.mutex COLLATE "C" >= $1 AND m.mutex COLLATE "C" < $2 AND starts_with(m.mutex, $1)
   ORDER BY m.mutex COLLATE "C" LIMIT $3)";
@@ -202,6 +206,7 @@ std::vector<Statement> make_statements(const Endpoint& endpoint) {
     replace_all(sql, "{table}", endpoint.quoted_table());
     replace_all(sql, "{channel}", endpoint.table());
     replace_all(sql, "{now}", kNow);
+    replace_all(sql, "{before}", kBefore);
     replace_all(sql, "{now_us}", kNowUs);
     replace_all(sql, "{skip}", skip);
     statements.push_back({name, std::move(sql), std::move(types)});

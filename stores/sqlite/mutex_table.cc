@@ -189,6 +189,7 @@ std::vector<Listed> MutexTable::list(std::string_view prefix, std::size_t limit)
   std::vector<Listed> found;
   list_.begin().bind(1, prefix);
   list_.bind(2, static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 31)));
+  connection_.now();  // before the rows are as they are: none of them looks expired too early
   try {
     while (list_.step()) {
       const std::string_view mutex = list_.text(0);
