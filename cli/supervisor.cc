@@ -174,6 +174,7 @@ void Supervisor::check_guardian() {
     kill(guardian_.pid, SIGCONT);
     return;
   }
+  is_reaped_ = !WIFSTOPPED(status);
   read_reports();  // its last words
   if (!outcome_) take_over(Outcome::End::kUnguarded);
 }
@@ -210,7 +211,7 @@ void Supervisor::check_heartbeat() {
 // --- what we do ----------------------------------------------------------------------------------
 
 void Supervisor::take_over(Outcome::End why) {
-  kill(guardian_.pid, SIGKILL);
+  if (!is_reaped_) kill(guardian_.pid, SIGKILL);  // else its number may be another's by now
   nanoseconds nap = 1ms;
   do {  // its children become ours
     kill_descendants();

@@ -91,6 +91,7 @@ class Supervisor {
   int start_error_ = 0;
   int stopped_by_ = 0;
   bool ending_ = false;
+  bool is_reaped_ = false;  // the guardian
   std::optional<Outcome> outcome_;
 };
 
