@@ -12,6 +12,8 @@ namespace {
 
 using Phase = Contention::Phase;
 
+constexpr std::size_t kRemembered = 2'048;  // mutexes, about a megabyte
+
 }  // namespace
 
 Enrolled::Enrolled(Spec spec, std::shared_ptr<Group> its_group, std::shared_ptr<const Rules> rules,
@@ -64,6 +66,7 @@ std::shared_ptr<Enrolled> Engine::enroll(Spec spec) {
   std::weak_ptr<Group>& slot = groups_[spec.mutex];
   std::shared_ptr<Group> group = slot.lock();
   if (!group) slot = group = std::make_shared<Group>(spec.mutex);
+  remember(group);
   std::shared_ptr<const Rules> rules = rules_of(spec.options);
   return std::make_shared<Enrolled>(std::move(spec), std::move(group), std::move(rules),
                                     store_->traits(), *executor_);
@@ -73,6 +76,21 @@ std::shared_ptr<Enrolled> Engine::enroll(Spec spec) {
 std::shared_ptr<const Rules> Engine::rules_of(const ContendOptions& options) {
   if (!rules_ || rules_->options != options) rules_ = std::make_shared<const Rules>(options);
   return rules_;
+}
+
+void Engine::remember(const std::shared_ptr<Group>& group) {
+  group->is_recent = true;
+  if (std::exchange(group->is_remembered, true)) return;
+  if (remembered_.size() < kRemembered) {
+    remembered_.push_back(group);
+    return;
+  }
+  while (std::exchange(remembered_[next_remembered_]->is_recent, false)) {
+    next_remembered_ = (next_remembered_ + 1) % remembered_.size();
+  }
+  remembered_[next_remembered_]->is_remembered = false;
+  remembered_[next_remembered_] = group;
+  next_remembered_ = (next_remembered_ + 1) % remembered_.size();
 }
 
 // A name per order must not grow the map for ever.

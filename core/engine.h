@@ -159,10 +159,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void give_back(const Farewell& farewell, Outbox& out);
   void launch(Outbox& out);
   static void hand_out(std::shared_ptr<Flight> flight, Outbox& out);
-  static void drop_unwanted(Batch& batch);
+  static void drop_unwanted(Batch& batch, Outbox& out);
   void keep_for_the_next(const std::shared_ptr<Group>& group, Outbox& out);
   void drop_unused_watches(Outbox& out);
   void forget_unused_groups();
+  void remember(const std::shared_ptr<Group>& group);
   std::shared_ptr<const Rules> rules_of(const ContendOptions& options);
   static Inline become(const Enrolled& who, LocalTime now);
   void set_alarm(Outbox& out);
@@ -183,6 +184,10 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   mutable std::mutex guard_;
   std::unordered_map<std::string, std::weak_ptr<Group>> groups_;
+  // What was seen of a mutex outlives the last handle to it: a token never falls, also where the
+  // store forgets. The slots go round; who was used since the last round stays for one more.
+  std::vector<std::shared_ptr<Group>> remembered_;
+  std::size_t next_remembered_ = 0;
   Deadlines deadlines_;
   Batcher batcher_;
   struct Lingering {

@@ -144,8 +144,9 @@ void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbo
 // its place there; and who the answer names has to hear it itself.
 void Engine::deliver_alike(const Job& job, const Observation& seen, LocalTime sent, Outbox& out) {
   if (seen.is_free() || store_->traits().queues_waiters) return;
-  for (const Job& alike : batcher_.withdraw(job.mutex, seen.owner.id)) {
+  for (Job& alike : batcher_.withdraw(job.mutex, seen.owner.id)) {
     deliver_answer(*alike.who, alike, alike.number, seen, sent, out);
+    out.let_go.push_back(std::move(alike.who));
   }
 }
 
@@ -157,7 +158,7 @@ void Engine::deliver_to_riders(const Job& job, const Error* error, const Observa
   Riders all{{job.who, job.number}};
   for (auto& rider : std::exchange(group.riders, {})) all.push_back(std::move(rider));
   const Enrolled* turn = seen && seen->is_free() ? whose_turn(group, all) : nullptr;
-  for (const auto& [who, number] : all) {
+  for (auto& [who, number] : all) {
     if (error) {
       deliver_failure(*who, job, number, *error, out);
     } else if (turn && who.get() != turn && who->machine.is_waiting() &&
@@ -166,6 +167,7 @@ void Engine::deliver_to_riders(const Job& job, const Error* error, const Observa
     } else {
       deliver_answer(*who, job, number, *seen, sent, out);
     }
+    out.let_go.push_back(std::move(who));
   }
 }
 

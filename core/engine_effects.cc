@@ -174,7 +174,7 @@ void Engine::give_back(const Farewell& farewell, Outbox& out) {
 void Engine::launch(Outbox& out) {
   for (const Farewell& farewell : retired_.due(out.now)) give_back(farewell, out);
   while (std::optional<Batch> batch = batcher_.next(out.now)) {
-    drop_unwanted(*batch);
+    drop_unwanted(*batch, out);
     if (batch->jobs.empty()) {
       batcher_.succeeded(*batch);
       continue;
@@ -196,10 +196,13 @@ void Engine::hand_out(std::shared_ptr<Flight> flight, Outbox& out) {
 }
 
 // Nobody waits for these any more. A poll may have been joined by others, a retired id has nobody.
-void Engine::drop_unwanted(Batch& batch) {
+void Engine::drop_unwanted(Batch& batch, Outbox& out) {
   if (batch.kind == CallKind::kObserve) return;
-  std::erase_if(batch.jobs,
-                [](const Job& job) { return job.who && !job.who->machine.awaits(job.number); });
+  std::erase_if(batch.jobs, [&](Job& job) {
+    if (!job.who || job.who->machine.awaits(job.number)) return false;
+    out.let_go.push_back(std::move(job.who));
+    return true;
+  });
 }
 
 // An alarm that comes too early costs one look; it is not worth a system call to take it back.

@@ -179,5 +179,40 @@ TEST_F(EngineTest, AUsersExecutorThatRefusesATaskHarmsNobodyElse) {
   EXPECT_TRUE(is_in_ttl(good));
 }
 
+// Asks the engine for something when it goes, as what a user hands over may.
+struct Asks {
+  explicit Asks(std::function<void()> question) : ask(std::move(question)) {}
+  Asks(const Asks&) = delete;
+  Asks& operator=(const Asks&) = delete;
+  ~Asks() { ask(); }
+  const std::function<void()> ask;
+};
+
+TEST_F(EngineTest, WhatAUserHandedOverIsDestroyedOutsideTheLock) {
+  executor->hold_calls();
+  Contender& first = observe("report");
+  bool asked = false;
+  {
+    auto asks = std::make_shared<Asks>([&] {
+      asked = true;
+      phase(first);
+    });
+    Spec spec;
+    spec.mutex = "report";
+    spec.options = calm();
+    spec.goal = Goal::kObserve;
+    spec.notify = [asks](const MutexState&) {};
+    const auto rider = engine->enroll(std::move(spec));
+    asks.reset();
+    engine->start(rider);  // it shares the question of the first
+    executor->run();
+    engine->stop(rider);
+    executor->advance(4s);  // the call hangs in the driver: it is not waited for any longer
+  }
+  EXPECT_FALSE(asked);
+  executor->pending_calls().front()->complete();
+  EXPECT_TRUE(asked);
+}
+
 }  // namespace
 }  // namespace simba::core

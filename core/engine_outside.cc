@@ -157,8 +157,11 @@ void Engine::flush(Outbox& out) {
     executor_->call(lane, std::move(flight));
   }
   for (auto& who : out.strands) {
-    auto run = [engine = shared_from_this(), who] { engine->run_strand(who); };
-    if (!run_on(who->audience->handle_executor, run)) executor_->callback(std::move(run));
+    executor_->callback([engine = shared_from_this(), who] {
+      const std::function<void()> run = [engine, who] { engine->run_strand(who); };
+      // On a thread of ours: the user's executor may run it where it stands, or wait for room.
+      if (!run_on(who->audience->handle_executor, run)) run();
+    });
   }
   // A watch ends only when its hint has returned, and this may be that hint.
   for (auto& watch : out.dropped)

@@ -79,6 +79,17 @@ TEST_F(EngineTest, AClaimSaysWhichTokenWasTheHighestSeen) {
   EXPECT_EQ(store->asked().back().claims.front().floor, highest);
 }
 
+TEST_F(EngineTest, WhatWasSeenOfAMutexOutlivesTheLastHandleToIt) {
+  const Token highest = contend_as("first", "report").term.token();
+  engine->stop(contenders.front().who);
+  executor->run();
+  contenders.clear();
+  for (int i = 0; i < 1'000; ++i) enroll("other", "order-" + std::to_string(i));
+  contenders.clear();
+  contend_as("second", "report");
+  EXPECT_EQ(store->asked().back().claims.front().floor, highest);
+}
+
 TEST_F(EngineTest, RefusesNamesAndOptionsThatCannotWork) {
   Contender nobody;
   EXPECT_THROW(engine->enroll(spec_of(nobody, "me", "", calm())), Error);
@@ -268,6 +279,27 @@ TEST_F(EngineTest, TheAlarmIsSetBeforeUserCodeRuns) {
   EXPECT_EQ(leader.told, Words{"acquired"});
   EXPECT_LE(alarm, executor->now() + 6700ms)
       << "nobody would renew or revoke while on_acquired runs";
+}
+
+// It may wait for room in its queue: neither the alarm of others nor a caller waits with it.
+TEST_F(EngineTest, TheUsersExecutorIsAskedOnAThreadOfCallbacks) {
+  executor->hold_callbacks();
+  Contender& leader = contenders.emplace_back();
+  Spec spec = spec_of(leader, "leader", "report", calm());
+  int asked = 0;
+  spec.handle_executor = [&](const std::function<void()>& task) {
+    ++asked;
+    task();
+  };
+  leader.who = engine->enroll(std::move(spec));
+  engine->start(leader.who);
+  executor->run();
+  EXPECT_TRUE(is_owner(leader));
+  EXPECT_EQ(asked, 0);
+  executor->let_callbacks_go();
+  executor->run();
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(leader.told, Words{"acquired"});
 }
 
 TEST_F(EngineTest, AnEvictedOwnerHearsThatItWasForcedAndNobodyEntersEarly) {

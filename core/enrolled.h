@@ -83,6 +83,8 @@ struct Group {
   std::array<std::string, 8> former;
   std::size_t next_former = 0;
   Riders riders;  // share its answer
+  // Of Engine::remembered_.
+  bool is_remembered = false, is_recent = false;
 };
 
 // Who is told of the changes of one contender, and what is still to be told. A lock has none.

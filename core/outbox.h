@@ -31,6 +31,8 @@ struct Engine::Outbox {
   std::vector<std::shared_ptr<Enrolled>> strands;
   std::vector<std::shared_ptr<Watch>> dropped;
   std::vector<std::shared_ptr<Enrolled>> poked;
+  // Whoever was the last to hold them: what users gave them is destroyed outside too.
+  std::vector<std::shared_ptr<Enrolled>> let_go;
   std::vector<OwnedEvent> events;
   std::vector<LogLine> lines;
 

@@ -130,6 +130,7 @@ class ThreadExecutor : public Executor {
 
   void start(std::function<void()> on_alarm) override {
     dispatcher_ = std::make_shared<Dispatcher>(std::move(on_alarm));
+    for (ThreadPool* pool : {&keep_, &ask_, &callbacks_, &revokers_}) pool->open();
     dispatcher_->open();
   }
   void set_alarm(LocalTime at) override { dispatcher_->set(at); }

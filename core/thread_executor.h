@@ -8,7 +8,7 @@ namespace simba::core {
 
 // The executor with real time and real threads: a dispatcher asleep in epoll on a timerfd of
 // CLOCK_BOOTTIME (a condition variable cannot wait on that clock), and pools that grow on demand
-// for store calls, callbacks and stop requests, which start when they are first needed.
+// for store calls, callbacks and stop requests, with one thread each that stays.
 std::shared_ptr<Executor> make_thread_executor();
 
 }  // namespace simba::core

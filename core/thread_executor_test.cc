@@ -1,11 +1,13 @@
 #include "core/thread_executor.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -18,6 +20,22 @@
 #include <vector>
 
 #include "core/thread_pool.h"
+
+namespace {
+
+std::atomic<bool> refuses_threads{false};
+
+}  // namespace
+
+// Stands before the system's, also for the standard library.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*run)(void*), void* argument) {
+  if (refuses_threads) return EAGAIN;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym() returns
+  static const auto next =
+      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return next(thread, attributes, run, argument);
+}
 
 namespace simba::core {
 namespace {
@@ -321,6 +339,26 @@ TEST(ThreadPoolTest, ThreadsAreReused) {
   }
   const std::lock_guard lock(guard);
   EXPECT_LT(threads.size(), 25U);  // it may still be on its way back to the queue
+}
+
+TEST(ThreadPoolTest, WithoutNewThreadsATaskWaitsForOneThatIsThere) {
+  std::promise<void> gate, first, second;
+  std::thread::id ran_on;
+  {
+    ThreadPool pool{"scarce"};
+    pool.open();
+    pool.submit([&] { first.set_value(), gate.get_future().wait(); });
+    auto busy = first.get_future();
+    ASSERT_TRUE(comes(busy));
+    refuses_threads = true;
+    pool.submit([&] { ran_on = std::this_thread::get_id(), second.set_value(); });
+    refuses_threads = false;
+    EXPECT_EQ(ran_on, std::thread::id()) << "it ran inside submit()";
+    gate.set_value();
+    auto done = second.get_future();
+    ASSERT_TRUE(comes(done));
+  }
+  EXPECT_NE(ran_on, std::this_thread::get_id());
 }
 
 TEST(ThreadPoolTest, EveryTaskRunsOnceHoweverManySubmit) {

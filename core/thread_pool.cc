@@ -54,6 +54,12 @@ ThreadPool::ThreadPool(std::string name, std::size_t most)
 
 ThreadPool::~ThreadPool() { close(); }
 
+void ThreadPool::open() {
+  spawn(state_);
+  const std::lock_guard lock(state_->guard);
+  ++state_->threads;
+}
+
 void ThreadPool::submit(std::function<void()> task) {
   {
     const std::lock_guard lock(state_->guard);
@@ -68,18 +74,11 @@ void ThreadPool::submit(std::function<void()> task) {
   try {
     spawn(state_);
   } catch (const std::system_error&) {
-    run_without_thread(*state_);
+    // The system gives no more threads: one that is there will come to it.
+    const std::lock_guard lock(state_->guard);
+    --state_->threads;
+    state_->work.notify_one();
   }
-}
-
-// The system gives no more threads: another one will come to it, or this one does it, here and now.
-void ThreadPool::run_without_thread(State& state) {
-  std::unique_lock lock(state.guard);
-  if (--state.threads > 0 || state.tasks.empty()) return;
-  const std::function<void()> task = std::move(state.tasks.front());
-  state.tasks.pop_front();
-  lock.unlock();
-  task();
 }
 
 void ThreadPool::spawn(const std::shared_ptr<State>& state) {
@@ -96,7 +95,7 @@ void ThreadPool::work(const std::shared_ptr<State>& state) {
       const bool called = state->work.wait_for(
           lock, kIdleTime, [&] { return state->closed || !state->tasks.empty(); });
       --state->idle;
-      if (!called) break;
+      if (!called && state->threads > 1) break;
       continue;
     }
     std::function<void()> task = std::move(state->tasks.front());

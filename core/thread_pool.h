@@ -6,7 +6,8 @@
 
 namespace simba::core {
 
-// Threads that appear when all others are busy and leave after a while without work.
+// Threads that appear when all others are busy and leave after a while without work; one stays, so
+// that tasks go on where the system gives no more threads. No task runs inside submit().
 //
 // All signals are blocked in them: they belong to the program, not to us.
 //
@@ -19,6 +20,8 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // Starts the one that stays. Throws std::system_error where it cannot be had.
+  void open();
   // Dropped after close().
   void submit(std::function<void()> task);
   // Drops what has not begun and waits for what has; from a task of its own, for all but that one.
@@ -27,7 +30,6 @@ class ThreadPool {
  private:
   struct State;
   static void spawn(const std::shared_ptr<State>& state);
-  static void run_without_thread(State& state);
   static void work(const std::shared_ptr<State>& state);
 
   std::shared_ptr<State>
