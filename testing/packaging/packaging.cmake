@@ -17,7 +17,7 @@ find_program(SIMBA_PKG_CONFIG pkg-config)
 function(_simba_packaging_test name)
   cmake_parse_arguments(arg "" "NEEDS;MAKES" "STEP" ${ARGN})
   add_test(NAME testing/Packaging.${name}
-    COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/packaging/try.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/packaging ${arg_STEP})
+    COMMAND ${PROJECT_SOURCE_DIR}/testing/packaging/try.sh ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/outside ${arg_STEP})
   set_tests_properties(testing/Packaging.${name} PROPERTIES LABELS cpu TIMEOUT 900)
   if(arg_MAKES)
     set_tests_properties(testing/Packaging.${name} PROPERTIES FIXTURES_SETUP ${arg_MAKES})

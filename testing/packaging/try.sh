@@ -9,6 +9,9 @@
 #   in_tree add_subdirectory|fetch_content   a project that builds the source as part of itself
 #   outside_store static            a store from outside, with the installed contract suite
 #   simulated static                somebody's own code, in the installed simulation
+#   install_tool tool               the command of the build around SCRATCH, installed into a prefix and used there
+#   in_packages shared              each file of these two installations is in one Debian package
+#   verify_unit tool                what systemd thinks of the installed unit
 set -euo pipefail
 source=$1 scratch=$2 step=$3 kind=$4
 here=$source/testing/packaging
@@ -104,8 +107,71 @@ simulated() {
   grep -q '^careless, lease server: broken' "$scratch/simulated.log" || fail "nothing was simulated"
 }
 
+# All that an installation in somebody's home needs is below its prefix.
+install_tool() {
+  local files simba=$prefix/bin/simba code=0
+  rm -rf "$prefix"
+  cmake --install "$scratch/.." --component simba_runtime --prefix "$prefix" > "$scratch/install.log"
+  files=$(mktemp -d "$scratch/files.XXXXXX")
+  SIMBA_STORE=sqlite:$files/locks.db "$simba" run installed -- true || fail "simba run does not work"
+  rm -rf "$files"
+  "$simba" ls --store postgresql://127.0.0.1:1/nowhere 2> /dev/null || code=$?
+  ((code == 69)) || fail "the program for servers was not found: exit code $code, not 69"
+  grep -q '^.TH SIMBA' "$prefix/share/man/man1/simba-run.1" || fail "there is no manual page of simba run"
+  bash -c 'source "$1" && complete -p simba' - "$prefix/share/bash-completion/completions/simba" > /dev/null ||
+    fail "bash cannot complete"
+  [[ -s $prefix/share/zsh/vendor-completions/_simba && -s $prefix/share/fish/vendor_completions.d/simba.fish ]] ||
+    fail "zsh or fish cannot complete"
+}
+
+# installed_files: the two installations as Debian sees them, below /usr and with its folder for libraries.
+installed_files() {
+  (cd "$scratch/shared/prefix" && find . ! -type d) | sed 's|^./|usr/|; s|^usr/lib/|usr/lib/triplet/|'
+  (cd "$scratch/tool/prefix" && find . ! -type d) | sed 's|^./|usr/|'
+}
+
+in_packages() {
+  local debian=$source/packaging/debian list package pattern file bad=0
+  local -A packages=() used=()
+  while read -r file; do
+    for list in "$debian"/*.install; do
+      package=$(basename "$list" .install)
+      while read -r pattern; do
+        # shellcheck disable=SC2053 # it is a pattern; a folder means all that is in it
+        [[ $file == $pattern || $file == $pattern/* ]] || continue
+        packages[$file]+=" $package"
+        used[$package $pattern]=1
+      done < "$list"
+    done
+    [[ ${packages[$file]:-} =~ ^\ [^\ ]+$ ]] ||
+      { echo "$file is in these packages:${packages[$file]:- none}" && bad=1; }
+  done < <(installed_files)
+  for list in "$debian"/*.install; do
+    package=$(basename "$list" .install)
+    grep -qx "Package: $package" "$debian/control" || { echo "$list: no such package" && bad=1; }
+    while read -r pattern; do
+      [[ -n ${used[$package $pattern]:-} ]] || { echo "$list: $pattern is nothing that is installed" && bad=1; }
+    done < "$list"
+  done
+  # The name of a library's package is its soname; the version of the packages is the project's.
+  local version
+  version=$(sed -n 's/^project(simba VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
+  [[ -e $debian/libsimba${version%.*}.install ]] || { echo "no package libsimba${version%.*}" && bad=1; }
+  [[ $(head -n 1 "$debian/changelog") == "simba ($version) "* ]] ||
+    { echo "$debian/changelog is not about version $version" && bad=1; }
+  ((bad == 0)) || fail "packaging/debian does not fit what is installed"
+}
+
+verify_unit() {
+  local said
+  said=$(systemd-analyze verify --man=no "$prefix/lib/systemd/system/simba-lead@.service" 2>&1) ||
+    fail "systemd does not take the unit: $said"
+  said=$(grep -F simba-lead <<< "$said" || true)
+  [[ -z $said ]] || fail "systemd warns of the unit: $said"
+}
+
 mkdir -p "$scratch"
 case $step in
-  install | find_package | pkg_config | in_tree | outside_store | simulated) "$step" ;;
+  install_tool | in_packages | verify_unit | install | find_package | pkg_config | in_tree | outside_store | simulated) "$step" ;;
   *) fail "there is no step '$step'" ;;
 esac
