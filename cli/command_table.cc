@@ -204,6 +204,15 @@ int act_watch(const Typed& typed) {
   return watch({store_url(typed), typed.words, typed.format()});
 }
 
+void add_init(CLI::App& app, Typed& typed) {
+  add_show(app, typed);
+  app.add_flag("--print", typed.print);
+}
+
+int act_init(const Typed& typed) {
+  return init({store_url(typed), typed.format(), typed.print ? Prepare::kTell : Prepare::kNow});
+}
+
 void add_config(CLI::App& app, Typed& typed) {
   add_duty(app, typed);
   app.add_flag("--json", typed.json);
@@ -230,6 +239,7 @@ constexpr Command kCommands[] = {
     {"show", help::kShow, 1, add_show, act_show},
     {"watch", help::kWatch, kManyWords, add_show, act_watch},
     {"release", help::kRelease, 1, add_release, act_release},
+    {"init", help::kInit, 0, add_init, act_init},
     {"config", help::kConfig, 0, add_config, act_config},
     {"completion", help::kCompletion, 1, add_nothing, act_completion},
     {"version", help::kVersion, 0, add_version, act_version},

@@ -8,6 +8,7 @@
 #include "simba/client.h"
 #include "simba/options.h"
 #include "simba/scheduler.h"
+#include "simba/store_entry.h"
 
 // One function per command: what main has parsed goes in, the exit code comes out. Trouble is
 // thrown: UsageError, Error, std::system_error.
@@ -74,6 +75,13 @@ struct WatchCommand {
   Format format = Format::kText;
 };
 int watch(const WatchCommand& command);
+
+struct InitCommand {
+  std::string store;
+  Format format = Format::kText;
+  Prepare how = Prepare::kNow;
+};
+int init(const InitCommand& command);
 
 int config(const Settings& settings, Format format);
 

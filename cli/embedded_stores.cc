@@ -2,15 +2,17 @@
 #include "client/registry.h"
 #include "simba/memory.h"
 #include "simba/sqlite.h"
+#include "stores/sqlite/administration.h"
 
 namespace simba::client {
 
-std::vector<std::pair<std::string, OpenStore>> built_in_stores() {
+std::vector<StoreEntry> built_in_stores() {
+  using Url = std::string_view;
   return {
-      {"memory", [](std::string_view url,
-                    const LogSink&) { return open_memory(url.substr(url.find(':') + 1)); }},
-      {"sqlite",
-       [](std::string_view url, const LogSink&) { return open_sqlite(sqlite_options(url)); }},
+      {"memory",
+       [](Url url, const LogSink&) { return open_memory(url.substr(url.find(':') + 1)); }},
+      {"sqlite", [](Url url, const LogSink&) { return open_sqlite(sqlite_options(url)); },
+       sqlite::prepare},
   };
 }
 

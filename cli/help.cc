@@ -23,6 +23,7 @@ Commands:
   show      say who holds a mutex
   watch     print each change of owner as it happens
   release   take a mutex away from its owner
+  init      make what the store needs, or print it for somebody who may
   config    print the settings, and where each comes from
   version   print the version
 
@@ -197,6 +198,26 @@ Options:
 
 Exit codes:
   0 evicted    1 there was nobody to evict    64 usage    69 store unavailable
+)";
+
+const char kInit[] = R"(simba init [options]
+
+Makes what the store needs before its first use: the table of MySQL, MariaDB and PostgreSQL, the
+file of SQLite, the node of ZooKeeper, the collection of MongoDB. What is there already stays as it
+is, and an older table gets what it lacks; a table of another shape is refused. Redis needs nothing.
+Without it the first claim makes the same, where its user may.
+
+  simba init --store mysql://dba@db/app
+  simba init --print --store postgresql://db/app | psql postgresql://dba@db/app
+
+Options:
+  --print       change nothing and ask no server: print the statements, and as comments the
+                privileges that contenders and observers need
+  --json        one object: made (whether something was), summary, statements
+  --store URL   which store; default: SIMBA_STORE, else sqlite:
+
+Exit codes:
+  0 it is there    64 usage, or what is there cannot be used    69 store unavailable, or denied
 )";
 
 const char kConfig[] = R"(simba config [options]

@@ -10,6 +10,7 @@ extern const char kLs[];
 extern const char kShow[];
 extern const char kWatch[];
 extern const char kRelease[];
+extern const char kInit[];
 extern const char kConfig[];
 extern const char kCompletion[];
 extern const char kVersion[];

@@ -13,8 +13,8 @@ namespace {
 
 bool is_served_here(const std::string& url) {
   const std::string scheme = url.substr(0, url.find(':'));
-  for (const auto& [name, open] : client::built_in_stores()) {
-    if (name == scheme) return true;
+  for (const StoreEntry& entry : client::entries()) {
+    if (entry.scheme == scheme) return true;
   }
   return false;
 }

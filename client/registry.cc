@@ -12,28 +12,36 @@ namespace {
 class Registry {
  public:
   Registry() {
-    for (auto& [scheme, open] : built_in_stores()) schemes_.emplace(scheme, std::move(open));
+    for (StoreEntry& entry : built_in_stores()) add(std::move(entry));
   }
 
-  void add(std::string scheme, OpenStore open) {
+  void add(StoreEntry entry) {
     const std::lock_guard lock(guard_);
-    if (!schemes_.emplace(scheme, std::move(open)).second) {
+    const std::string scheme = entry.scheme;
+    if (!entries_.emplace(scheme, std::move(entry)).second) {
       throw Error(Errc::kMisuse, "the scheme '" + scheme + "' is registered already");
     }
   }
 
-  OpenStore find(const std::string& scheme) {
+  StoreEntry find(const std::string& scheme) {
     const std::lock_guard lock(guard_);
-    const auto it = schemes_.find(scheme);
-    if (it != schemes_.end()) return it->second;
+    const auto it = entries_.find(scheme);
+    if (it != entries_.end()) return it->second;
     std::string known;
-    for (const auto& [name, open] : schemes_) known += (known.empty() ? "" : ", ") + name + ":";
+    for (const auto& [name, entry] : entries_) known += (known.empty() ? "" : ", ") + name + ":";
     throw Error(Errc::kMisconfigured, "no store serves '" + scheme + ":'; this build has " + known);
+  }
+
+  std::vector<StoreEntry> all() {
+    const std::lock_guard lock(guard_);
+    std::vector<StoreEntry> out;
+    for (const auto& [name, entry] : entries_) out.push_back(entry);
+    return out;
   }
 
  private:
   std::mutex guard_;
-  std::map<std::string, OpenStore> schemes_;  // guarded by guard_
+  std::map<std::string, StoreEntry> entries_;  // by scheme; guarded by guard_
 };
 
 Registry& registry() {
@@ -43,13 +51,19 @@ Registry& registry() {
 
 }  // namespace
 
-std::shared_ptr<Store> open(std::string_view url, const LogSink& log) {
+StoreEntry entry_of(std::string_view url) {
   const std::size_t colon = url.find(':');
   if (colon == url.npos || colon == 0) {
     throw Error(Errc::kMisconfigured,
                 "the store's URL has no scheme; write sqlite:/path/to/file or memory:");
   }
-  return registry().find(std::string(url.substr(0, colon)))(url, log);
+  return registry().find(std::string(url.substr(0, colon)));
+}
+
+std::vector<StoreEntry> entries() { return registry().all(); }
+
+std::shared_ptr<Store> open(std::string_view url, const LogSink& log) {
+  return entry_of(url).open(url, log);
 }
 
 }  // namespace simba::client
@@ -65,8 +79,21 @@ Client connect(std::string_view url, ClientOptions options) {
   return Client(std::move(store), std::move(options));
 }
 
+Preparation prepare_store(std::string_view url, Prepare how) {
+  const StoreEntry entry = client::entry_of(url);
+  if (entry.prepare) return entry.prepare(url, how);
+  return {"", "a store of '" + entry.scheme + ":' needs nothing to be made"};
+}
+
+void register_store(StoreEntry entry) {
+  if (entry.scheme.empty() || !entry.open) {
+    throw Error(Errc::kMisuse, "a store has a scheme, and a function that opens it");
+  }
+  client::registry().add(std::move(entry));
+}
+
 void register_store(std::string scheme, StoreFactory open) {
-  client::registry().add(std::move(scheme), std::move(open));
+  register_store(StoreEntry{std::move(scheme), std::move(open)});
 }
 
 }  // namespace simba::inline v0

@@ -12,10 +12,15 @@ namespace simba::client {
 // Which scheme opens which store: a table made at configure time, plus what programs add by a call.
 //
 // Threads: any.
-using OpenStore = StoreFactory;
 
 // The built-in stores; generated from the stores that are built.
-std::vector<std::pair<std::string, OpenStore>> built_in_stores();
+std::vector<StoreEntry> built_in_stores();
+
+// The entry for a URL. Throws Error (kMisconfigured) where nobody serves
+// it, with those that are served.
+StoreEntry entry_of(std::string_view url);
+// All of them, sorted by scheme.
+std::vector<StoreEntry> entries();
 
 std::shared_ptr<Store> open(std::string_view url, const LogSink& log);
 

@@ -1,12 +1,12 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "simba/client.h"
 #include "simba/export.h"
+#include "simba/store_entry.h"
 
 namespace simba::inline v0 {
 
@@ -17,10 +17,16 @@ SIMBA_EXPORT Client connect(std::string_view url, ClientOptions options = {});
 // The store alone.
 SIMBA_EXPORT std::shared_ptr<Store> open_store(std::string_view url, const LogSink& log = {});
 
-// Makes a store from outside the tree known under a scheme: from then on its URLs open it. `log` is
-// where the store may say what a person should know; it can be empty.
-using StoreFactory =
-    std::function<std::shared_ptr<Store>(std::string_view url, const LogSink& log)>;
+// Makes what the store of this URL needs before its first claim, where it is missing, or tells what
+// that is. What a claim makes by itself, if its user may, is the same. Errors: kMisconfigured where
+// something else stands in its place, kDenied with the statements where a privilege is missing.
+SIMBA_EXPORT Preparation prepare_store(std::string_view url, Prepare how);
+
+// Makes a store from outside the tree known: from then on its URLs open it, and the tool serves it.
+// Throws Error (kMisuse) for a scheme that is taken. docs/extending.md walks through it.
+SIMBA_EXPORT void register_store(StoreEntry entry);
+// The same with a factory alone. `log` is where the store may say what a person should know; it can
+// be empty.
 SIMBA_EXPORT void register_store(std::string scheme, StoreFactory open);
 
 }  // namespace simba::inline v0

@@ -74,13 +74,18 @@ FoundTable read_table(Result& columns, Result& definition) {
 
 bool is_old(const FoundTable& table) { return table.column(kToken) == nullptr; }
 
-void check_columns(const Endpoint& endpoint, const FoundTable& table) {
+// Whatever else is wrong, it is a table of ours.
+void check_names(const Endpoint& endpoint, const FoundTable& table) {
   for (const std::string_view name : kOldColumns) {
     if (table.column(name) == nullptr) {
       refuse(endpoint, "has no column " + std::string(name) +
                            ": it is another table, or a broken one; docs/mysql.md has the columns");
     }
   }
+}
+
+void check_columns(const Endpoint& endpoint, const FoundTable& table) {
+  check_names(endpoint, table);
   if (table.engine != "innodb") {
     refuse(endpoint, "is of the engine " + (table.engine.empty() ? "(none)" : table.engine) +
                          ", which cannot lock a row nor survive a crash: run ALTER TABLE " +
@@ -199,6 +204,12 @@ std::optional<FoundTable> find_table(Connection& connection, LocalTime deadline,
   }
 }
 
+bool check_table(Connection& connection, LocalTime deadline) {
+  const std::optional<FoundTable> table = find_table(connection, deadline);
+  if (table) check_columns(connection.endpoint(), *table);
+  return table.has_value();
+}
+
 void prepare_connection(Connection& connection, LocalTime deadline) {
   Endpoint& endpoint = connection.endpoint();
   std::optional<FoundTable> table =
@@ -240,6 +251,8 @@ std::string create_mysql_table(const MysqlOptions& options) {
     }
   };
   std::optional<mysql::FoundTable> table = mysql::find_table(connection, deadline);
+  // Somebody else's table of that name gets no column of ours.
+  if (table) mysql::check_names(endpoint, *table);
   if (!table) {
     mysql::Result database =
         connection.query("SHOW DATABASES LIKE '" + options.database + '\'', deadline);
@@ -248,6 +261,7 @@ std::string create_mysql_table(const MysqlOptions& options) {
   } else if (const std::string upgrade = mysql::upgrade_sql(endpoint, *table); !upgrade.empty()) {
     run(upgrade);
   }
+  mysql::check_table(connection, deadline);
   return ran;
 }
 

@@ -32,6 +32,10 @@ std::string upgrade_sql(const Endpoint& endpoint, const FoundTable& table);
 std::optional<FoundTable> find_table(Connection& connection, LocalTime deadline,
                                      const std::string& before = {});
 
+// False: it is not there. Throws Error (kMisconfigured) for one that cannot be used, with what to
+// do.
+bool check_table(Connection& connection, LocalTime deadline);
+
 // Makes a new connection ready: the session's settings are set, the table is there, and the
 // statements fit it. Throws Error that says what is missing and what to do.
 void prepare_connection(Connection& connection, LocalTime deadline);

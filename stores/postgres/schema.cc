@@ -7,6 +7,9 @@ namespace simba::postgres {
 namespace {
 
 constexpr std::string_view kDenied = "42501";
+constexpr std::string_view kToken = "fencing_token";
+constexpr std::array<std::string_view, 7> kColumns{
+    "mutex", "acquired_at", "ttl_at", "transition_at", "owner_id", "version", kToken};
 // Two that make the table at once: a duplicate table, its type, or a key of the catalog.
 constexpr std::array<std::string_view, 3> kExists{"42P07", "42710", "23505"};
 
@@ -56,7 +59,62 @@ void prepare_once(Connection& connection, std::span<const Statement> statements,
   }
 }
 
+// Names, types, and whether the column alone is unique.
+std::string columns_sql(const std::string& quoted_table) {
+  return "SELECT a.attname::text, format_type(a.atttypid, NULL), EXISTS (SELECT FROM pg_index i"
+         " WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indpred IS NULL"
+         " AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)::text"
+         " FROM pg_attribute a WHERE a.attrelid = to_regclass('" +
+         quoted_table + "') AND a.attnum > 0 AND NOT a.attisdropped";
+}
+
+[[noreturn]] void refuse(const Endpoint& endpoint, const std::string& why) {
+  throw Error(Errc::kMisconfigured, "postgres at " + endpoint.where() + ": the table " +
+                                        endpoint.quoted_table() + ' ' + why);
+}
+
+constexpr const char* kOtherTable =
+    ": it is another table, or a broken one; docs/postgres.md has the columns";
+
+bool is_fitting(std::string_view column, std::string_view type) {
+  const bool is_text = column == "mutex" || column == "owner_id";
+  return is_text ? type == "character varying" || type == "text" || type == "character"
+                 : type == "bigint" || (column == "version" && type == "integer");
+}
+
 }  // namespace
+
+std::string add_token_sql(const std::string& quoted_table) {
+  return "ALTER TABLE " + quoted_table +
+         " ADD COLUMN IF NOT EXISTS fencing_token bigint NOT NULL DEFAULT 0";
+}
+
+TableState look_at_table(Connection& connection, LocalTime deadline) {
+  const Endpoint& endpoint = connection.endpoint();
+  const Result found = connection.execute(columns_sql(endpoint.quoted_table()), deadline);
+  if (found.rows() == 0) return TableState::kMissing;
+  const auto row_of = [&](std::string_view name) {
+    int row = 0;
+    while (row < found.rows() && found.text(row, 0) != name) ++row;
+    return row;
+  };
+  for (const std::string_view name : kColumns) {
+    const int row = row_of(name);
+    if (row == found.rows() && name == kToken) continue;
+    if (row == found.rows()) {
+      refuse(endpoint, "has no column " + std::string(name) + kOtherTable);
+    }
+    if (!is_fitting(name, found.text(row, 1))) {
+      refuse(endpoint, "has a column " + std::string(name) + " of the type " +
+                           std::string(found.text(row, 1)) + kOtherTable);
+    }
+  }
+  if (found.text(row_of("mutex"), 2) != "true") {
+    refuse(endpoint, "may hold a mutex twice: run ALTER TABLE " + endpoint.quoted_table() +
+                         " ADD PRIMARY KEY (mutex)");
+  }
+  return row_of(kToken) == found.rows() ? TableState::kLacksToken : TableState::kReady;
+}
 
 std::string create_table_sql(const std::string& quoted_table) {
   // Half of each page stays free for new versions of its rows: they then need no new index entry.

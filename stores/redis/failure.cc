@@ -84,11 +84,14 @@ bool wants_another_server(const Reply& error) {
          error.is_error("UNBLOCKED") || error.is_error("CLUSTERDOWN");
 }
 
+std::string contender_acl() {
+  return "ACL SETUSER contender on >PASSWORD ~simba:* &simba:* +@connection +@scripting +@read "
+         "+@transaction +time +info +role +wait +set +del +pexpire +zadd +zrem +zpopmin +publish "
+         "+subscribe +unsubscribe +pubsub";
+}
+
 std::string acl_advice() {
-  return "as an administrator, run ACL SETUSER contender on >PASSWORD ~simba:* &simba:* "
-         "+@connection +@scripting +@read +@transaction +time +info +role +wait +set +del +pexpire "
-         "+zadd +zrem +zpopmin +publish +subscribe +unsubscribe +pubsub; docs/redis.md has what "
-         "observers need";
+  return "as an administrator, run " + contender_acl() + "; docs/redis.md has what observers need";
 }
 
 }  // namespace simba::redis

@@ -12,6 +12,7 @@ Error failure(const Reply& error, const std::string& where);
 // After this the server is not the one to ask: it has become a replica, or is not one yet.
 bool wants_another_server(const Reply& error);
 // The rights that a contender needs, for an administrator to paste.
+std::string contender_acl();
 std::string acl_advice();
 
 }  // namespace simba::redis

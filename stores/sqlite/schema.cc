@@ -18,6 +18,11 @@ constexpr const char* kCreate = R"(
     boot_id       TEXT    NOT NULL
   ) STRICT, WITHOUT ROWID)";
 
+std::string application_sql() {
+  return "PRAGMA application_id = " + std::to_string(kApplicationId);
+}
+std::string version_sql() { return "PRAGMA user_version = " + std::to_string(kSchemaVersion); }
+
 [[noreturn]] void refuse(const Connection& connection, const std::string& why) {
   throw Error(Errc::kMisconfigured, "sqlite: " + connection.location().given.string() + why);
 }
@@ -72,6 +77,12 @@ void switch_to_wal(Connection& connection) {
 
 }  // namespace
 
+std::string schema_sql() {
+  const std::string create = kCreate;
+  return std::string(kPageSize) + ";\nPRAGMA journal_mode = WAL;" + create + ";\n" +
+         application_sql() + ";\n" + version_sql() + ";\n";
+}
+
 // Each step may have been done by another process meanwhile; then it changes nothing.
 void prepare_schema(Connection& connection) {
   if (is_prepared(connection)) return;
@@ -83,8 +94,8 @@ void prepare_schema(Connection& connection) {
   switch_to_wal(connection);
   Transaction transaction(connection, Transaction::Kind::kWrite);
   connection.execute(kCreate);
-  connection.execute(("PRAGMA application_id = " + std::to_string(kApplicationId)).c_str());
-  connection.execute(("PRAGMA user_version = " + std::to_string(kSchemaVersion)).c_str());
+  connection.execute(application_sql().c_str());
+  connection.execute(version_sql().c_str());
   transaction.commit();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "stores/sqlite/connection.h"
 
 namespace simba::sqlite {
@@ -17,6 +19,9 @@ namespace simba::sqlite {
 // A mutex is free when transition_at < now, or when boot_id is not this boot's.
 inline constexpr int kSchemaVersion = 1;           // PRAGMA user_version
 inline constexpr int kApplicationId = 0x53494d42;  // PRAGMA application_id, "SIMB"
+
+// The statements that set up a new file.
+std::string schema_sql();
 
 // Makes the table where the file is new, and switches it to WAL. Any number of processes may do so
 // at once. Throws Error (kMisconfigured) for a file of somebody else or of a newer version.

@@ -1,0 +1,67 @@
+// `simba init` on stores that need no server.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using Json = nlohmann::json;
+
+using InitTest = ToolTest;
+
+TEST_F(InitTest, MakesTheFileOnceAndThenSaysThatItWasThere) {
+  const std::string name = file("locks.db").string();
+  const Result first = simba({"init"});
+  EXPECT_EQ(first.code, exit_code::kOk) << first.err;
+  EXPECT_THAT(first.out, StartsWith("the file " + name + " is made\n"));
+  EXPECT_TRUE(std::filesystem::exists(name));
+  const Result second = simba({"init"});
+  EXPECT_EQ(second.code, exit_code::kOk);
+  EXPECT_EQ(second.out, "the file " + name + " was there already\n");
+}
+
+TEST_F(InitTest, PrintChangesNothing) {
+  const Result printed = simba({"init", "--print"});
+  EXPECT_EQ(printed.code, exit_code::kOk);
+  EXPECT_THAT(printed.out, HasSubstr("CREATE TABLE IF NOT EXISTS simba_mutex"));
+  EXPECT_THAT(printed.err, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(file("locks.db")));
+}
+
+TEST_F(InitTest, AFileOfAnotherProgramIsRefused) {
+  std::ofstream(file("locks.db")) << "not a database, and longer than a header would be: "
+                                  << std::string(4096, 'x');
+  const Result result = simba({"init"});
+  EXPECT_NE(result.code, exit_code::kOk);
+  EXPECT_THAT(result.err, HasSubstr("locks.db"));
+}
+
+TEST_F(InitTest, AStoreThatNeedsNothingSaysSo) {
+  EXPECT_THAT(simba({"init", "--store", "memory:"}).out, HasSubstr("needs nothing to be made"));
+  const Result printed = simba({"init", "--print", "--store", "memory:"});
+  EXPECT_THAT(printed.out, IsEmpty());
+  EXPECT_THAT(printed.err, HasSubstr("needs nothing to be made"));
+}
+
+TEST_F(InitTest, TellsAsJsonWhetherItMadeSomething) {
+  const Json printed = Json::parse(simba({"init", "--print", "--json"}).out);
+  EXPECT_EQ(printed["made"], false);
+  EXPECT_THAT(printed["statements"], HasSubstr("CREATE TABLE"));
+  EXPECT_EQ(Json::parse(simba({"init", "--json"}).out)["made"], true);
+  const Json again = Json::parse(simba({"init", "--json"}).out);
+  EXPECT_EQ(again["made"], false);
+  EXPECT_EQ(again["statements"], "");
+  EXPECT_THAT(again["summary"], HasSubstr("was there already"));
+}
+
+}  // namespace
+}  // namespace simba::cli

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/tool_fixture.h"
+#include "testing/servers/shared.h"
+
+namespace simba::cli {
+
+// The tool on a real server that all test programs share, in a place there that nobody else uses.
+class ServerToolTest : public ToolTest {
+ protected:
+  // "mariadb", "mongodb", "postgres", "redis", "zookeeper". False: skipped, with the reason.
+  bool use(const std::string& kind);
+  const std::string& store() const { return store_; }
+  const std::string& place() const { return place_; }  // table, collection or node
+  // The server's own URL, as the superuser.
+  const std::string& server() const { return server_; }
+
+  Result ask(const Words& arguments) const;
+  std::unique_ptr<Process> begin(const Words& arguments) const;
+  // Runs SQL by the server's own client; what it prints.
+  std::string sql(const std::string& statements) const;
+
+ private:
+  std::unique_ptr<servers::SharedServer> shared_;
+  std::string kind_, server_, store_, place_;
+};
+
+}  // namespace simba::cli

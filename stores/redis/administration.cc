@@ -1,0 +1,19 @@
+#include "stores/redis/administration.h"
+
+#include "simba/redis.h"
+#include "stores/redis/failure.h"
+
+namespace simba::redis {
+
+Preparation prepare(std::string_view url, Prepare how) {
+  static_cast<void>(redis_options(url));  // refuses what is wrong with it
+  if (how == Prepare::kNow) return {"", "Redis needs nothing to be made: keys come with claims"};
+  return {"# Nothing has to be made. A contender needs these rights and no more:\n# " +
+              contender_acl() +
+              "\n# Who only looks (ls, show, watch):\n"
+              "# ACL SETUSER observer on >PASSWORD %R~simba:* &simba:* +@connection +@read "
+              "+evalsha_ro +eval_ro +time +info +subscribe +unsubscribe\n",
+          "Redis needs nothing to be made"};
+}
+
+}  // namespace simba::redis

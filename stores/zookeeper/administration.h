@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string_view>
+
+#include "simba/export.h"
+#include "simba/store_entry.h"
+
+// What operators do with this store.
+namespace simba::zookeeper {
+
+SIMBA_EXPORT Preparation prepare(std::string_view url, Prepare how);
+
+}  // namespace simba::zookeeper
