@@ -30,6 +30,14 @@ std::string store_url(const Typed& typed, const Settings& settings) {
 
 std::string store_url(const Typed& typed) { return store_url(typed, settings_of(typed)); }
 
+ContendOptions contend_options(const Settings& settings) {
+  ContendOptions options;
+  if (const auto ttl = settings.duration("ttl")) options.ttl = *ttl;
+  if (const auto span = settings.duration("transition")) options.transition = *span;
+  if (const auto delay = settings.duration("initial-delay")) options.initial_delay = *delay;
+  return options;
+}
+
 void add_store(CLI::App& app, Typed& typed) {
   app.add_option("--store", typed.store);
   app.add_option("--config", typed.config);
@@ -59,9 +67,7 @@ void fill_duty(const Typed& typed, const std::string& command, Duty& duty) {
   duty.store = store_url(typed, settings);
   duty.id = settings.id().value;
   duty.quiet = typed.quiet;
-  if (const auto ttl = settings.duration("ttl")) duty.contend.ttl = *ttl;
-  if (const auto span = settings.duration("transition")) duty.contend.transition = *span;
-  if (const auto delay = settings.duration("initial-delay")) duty.contend.initial_delay = *delay;
+  duty.contend = contend_options(settings);
   duty.kill_after = settings.duration("kill-after");
 }
 
@@ -213,6 +219,34 @@ int act_init(const Typed& typed) {
   return init({store_url(typed), typed.format(), typed.print ? Prepare::kTell : Prepare::kNow});
 }
 
+void add_doctor(CLI::App& app, Typed& typed) {
+  add_show(app, typed);
+  app.add_option("--ttl", typed.ttl);
+  app.add_option("--transition", typed.transition);
+}
+
+int act_doctor(const Typed& typed) {
+  const Settings settings = settings_of(typed);
+  return doctor({store_url(typed, settings), typed.format(), contend_options(settings)});
+}
+
+void add_bench(CLI::App& app, Typed& typed) {
+  add_doctor(app, typed);
+  app.add_option("--seconds", typed.seconds);
+}
+
+int act_bench(const Typed& typed) {
+  const Settings settings = settings_of(typed);
+  BenchCommand command{store_url(typed, settings),
+                       typed.words.empty() ? "simba-bench" : typed.words[0],
+                       typed.format(),
+                       contend_options(settings),
+                       {}};
+  command.length =
+      std::chrono::seconds(parse_number("--seconds", typed.seconds.value_or("5"), 1, 3'600));
+  return bench(command);
+}
+
 void add_config(CLI::App& app, Typed& typed) {
   add_duty(app, typed);
   app.add_flag("--json", typed.json);
@@ -240,6 +274,8 @@ constexpr Command kCommands[] = {
     {"watch", help::kWatch, kManyWords, add_show, act_watch},
     {"release", help::kRelease, 1, add_release, act_release},
     {"init", help::kInit, 0, add_init, act_init},
+    {"doctor", help::kDoctor, 0, add_doctor, act_doctor},
+    {"bench", help::kBench, 1, add_bench, act_bench},
     {"config", help::kConfig, 0, add_config, act_config},
     {"completion", help::kCompletion, 1, add_nothing, act_completion},
     {"version", help::kVersion, 0, add_version, act_version},

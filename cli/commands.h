@@ -83,6 +83,21 @@ struct InitCommand {
 };
 int init(const InitCommand& command);
 
+struct DoctorCommand {
+  std::string store;
+  Format format = Format::kText;
+  ContendOptions contend;
+};
+int doctor(const DoctorCommand& command);
+
+struct BenchCommand {
+  std::string store, mutex;
+  Format format = Format::kText;
+  ContendOptions contend;
+  milliseconds length{5'000};
+};
+int bench(const BenchCommand& command);
+
 int config(const Settings& settings, Format format);
 
 int version(Format format);

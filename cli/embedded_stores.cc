@@ -12,7 +12,7 @@ std::vector<StoreEntry> built_in_stores() {
       {"memory",
        [](Url url, const LogSink&) { return open_memory(url.substr(url.find(':') + 1)); }},
       {"sqlite", [](Url url, const LogSink&) { return open_sqlite(sqlite_options(url)); },
-       sqlite::prepare},
+       sqlite::prepare, sqlite::inspect},
   };
 }
 

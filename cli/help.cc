@@ -24,6 +24,8 @@ Commands:
   watch     print each change of owner as it happens
   release   take a mutex away from its owner
   init      make what the store needs, or print it for somebody who may
+  doctor    look whether the store is fit for use
+  bench     measure how fast it is
   config    print the settings, and where each comes from
   version   print the version
 
@@ -218,6 +220,51 @@ Options:
 
 Exit codes:
   0 it is there    64 usage, or what is there cannot be used    69 store unavailable, or denied
+)";
+
+const char kDoctor[] = R"(simba doctor [options]
+
+Looks whether a store is fit for use, a line for each thing: ok, warning or failed, and then what
+to do. It makes nothing that is missing and leaves nothing behind.
+
+  simba doctor
+  simba doctor --store postgresql://app@db/app
+  simba doctor --json | jq -r 'select(.verdict != "ok") | .text'
+
+It looks at the lease (--ttl, --transition and whether answers come quickly enough for it), the
+server and its version, what the store has there (table, file, node, collection), whether this
+user may contend, how the clock of the store differs from ours, and whether who waits is told when
+a mutex is free.
+
+Options:
+  --ttl DURATION         the lease that is to be used (10s)
+  --transition DURATION  and how much later it is free for others (6s)
+  --json        one object per line: check, verdict (ok, warning, failed), text
+  --store URL   which store; default: SIMBA_STORE, else sqlite:
+
+Exit codes:
+  0 nothing failed    1 something failed    64 usage
+)";
+
+const char kBench[] = R"(simba bench [options] [MUTEX]
+
+Measures how fast the store is from here: locks and unlocks of a free mutex, and hand-overs between
+two clients that wait for each other, both of this process. The mutex is simba-bench unless another
+is named; like any mutex that was ever held it stays listed as free.
+
+  simba bench
+  simba bench --seconds 20 --store redis://cache
+  simba bench --json | jq -r 'select(.measure == "hand_over") | .p99_us'
+
+Options:
+  --seconds N            how long in all, half for each (5)
+  --ttl DURATION         the lease is renewed well within this (10s)
+  --transition DURATION  and is free for others this much later (6s)
+  --json        one object per line: measure (lock_unlock, hand_over), count, p50_us, p99_us, max_us
+  --store URL   which store; default: SIMBA_STORE, else sqlite:
+
+Exit codes:
+  0 measured    64 usage    69 store unavailable    75 somebody holds the mutex
 )";
 
 const char kConfig[] = R"(simba config [options]

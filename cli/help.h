@@ -11,6 +11,8 @@ extern const char kShow[];
 extern const char kWatch[];
 extern const char kRelease[];
 extern const char kInit[];
+extern const char kDoctor[];
+extern const char kBench[];
 extern const char kConfig[];
 extern const char kCompletion[];
 extern const char kVersion[];

@@ -85,6 +85,12 @@ Preparation prepare_store(std::string_view url, Prepare how) {
   return {"", "a store of '" + entry.scheme + ":' needs nothing to be made"};
 }
 
+Inspection inspect_store(std::string_view url) {
+  const StoreEntry entry = client::entry_of(url);
+  if (entry.inspect) return entry.inspect(url);
+  return {{{"server", Finding::Verdict::kOk, "a store of '" + entry.scheme + ":', without one"}}};
+}
+
 void register_store(StoreEntry entry) {
   if (entry.scheme.empty() || !entry.open) {
     throw Error(Errc::kMisuse, "a store has a scheme, and a function that opens it");

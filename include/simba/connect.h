@@ -22,6 +22,10 @@ SIMBA_EXPORT std::shared_ptr<Store> open_store(std::string_view url, const LogSi
 // something else stands in its place, kDenied with the statements where a privilege is missing.
 SIMBA_EXPORT Preparation prepare_store(std::string_view url, Prepare how);
 
+// Looks at the server, at what the store has there, and whether this user may contend. Makes
+// nothing that is missing, and leaves nothing behind.
+SIMBA_EXPORT Inspection inspect_store(std::string_view url);
+
 // Makes a store from outside the tree known: from then on its URLs open it, and the tool serves it.
 // Throws Error (kMisuse) for a scheme that is taken. docs/extending.md walks through it.
 SIMBA_EXPORT void register_store(StoreEntry entry);

@@ -4,12 +4,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "simba/log.h"
 #include "simba/store.h"
 
 // What makes a store known under the scheme of its URLs, and what it offers beside the six calls:
-// what `simba init` does for it.
+// what `simba init` and `simba doctor` do for it.
 namespace simba::inline v0 {
 
 using StoreFactory =
@@ -27,11 +28,25 @@ struct Preparation {
   std::string summary;  // for a person, one line
 };
 
+// One thing that was looked at.
+struct Finding {
+  enum class Verdict { kOk, kWarning, kFailed };
+  std::string check;  // "server", "table", "rights"
+  Verdict verdict = Verdict::kOk;
+  std::string text;  // what was found; unless it is fine, what to do
+};
+struct Inspection {
+  std::vector<Finding> findings;
+  bool tells_wall_time = false;  // the store's clock is one that people read
+};
+
 struct StoreEntry {
   std::string scheme;
   StoreFactory open;
-  // Throws Error for what cannot be had. Empty: there is nothing to prepare.
+  // Both throw Error for what cannot be had. Empty: there is nothing to prepare, or to look at.
   std::function<Preparation(std::string_view url, Prepare how)> prepare = {};
+  // Makes nothing that is missing, and leaves nothing behind.
+  std::function<Inspection(std::string_view url)> inspect = {};
 };
 
 }  // namespace simba::inline v0

@@ -43,6 +43,33 @@ bool check_collection(Connection& connection, LocalTime deadline) {
                                         "collection= in the URL");
 }
 
+// The right to insert is asked for with a document that no server takes, and the right to update
+// with one that no filter finds: nothing is written.
+Finding try_rights(Connection& connection, LocalTime deadline) {
+  const std::string& name = connection.endpoint().options().collection;
+  const auto write = [&](const Document& command) {
+    const Document reply = connection.write(command, deadline);
+    each_document(reply.get(), "writeErrors", [&](const bson_t* error) {
+      const auto code = static_cast<int>(number_in(error, "code").value_or(0));
+      if (code != ServerCode::kUnauthorized) return;
+      throw server_failure(code, std::string(text_in(error, "errmsg").value_or("")),
+                           connection.endpoint().where());
+    });
+  };
+  try {
+    Document impossible, insert, update, change;
+    impossible.texts("_id", {});
+    insert.text("insert", name).documents("documents", {&impossible, 1});
+    change.document("q", just("_id", "simba-doctor")).document("u", just("$set", just("x", "")));
+    update.text("update", name).documents("updates", {&change, 1});
+    write(update);
+    write(insert);
+    return {"rights", Finding::Verdict::kOk, "may contend"};
+  } catch (const Error& error) {
+    return {"rights", Finding::Verdict::kFailed, std::string("may not contend: ") + error.what()};
+  }
+}
+
 }  // namespace
 
 Preparation prepare(std::string_view url, Prepare how) {
@@ -56,6 +83,36 @@ Preparation prepare(std::string_view url, Prepare how) {
   if (check_collection(connection, deadline)) return {"", name + " was there already"};
   connection.write(just("create", options.collection), deadline);
   return {statements.substr(0, statements.find('\n') + 1), name + " is made"};
+}
+
+Inspection inspect(std::string_view url) {
+  using Verdict = Finding::Verdict;
+  const MongodbOptions options = mongodb_options(url);
+  const kit::StopSignal never;
+  Connection connection(Endpoint::make(options), never);
+  const LocalTime deadline = BootClock::now() + kPatience;
+  const std::string name = options.database + '.' + options.collection;
+  Document question;
+  question.number("buildInfo", 1);
+  const Document build = connection.read(question, deadline);
+  Inspection seen;
+  seen.tells_wall_time = true;
+  seen.findings.push_back(
+      {"server", Verdict::kOk,
+       "MongoDB " + std::string(text_in(build.get(), "version").value_or("of an unknown version")) +
+           " at " + connection.endpoint().where()});
+  try {
+    if (!check_collection(connection, deadline)) {
+      seen.findings.push_back(
+          {"collection", Verdict::kFailed, name + " is missing: run simba init"});
+      return seen;
+    }
+    seen.findings.push_back({"collection", Verdict::kOk, name + " is there"});
+    seen.findings.push_back(try_rights(connection, deadline));
+  } catch (const Error& error) {
+    seen.findings.push_back({"collection", Verdict::kFailed, error.what()});
+  }
+  return seen;
 }
 
 }  // namespace simba::mongodb

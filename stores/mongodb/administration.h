@@ -9,5 +9,6 @@
 namespace simba::mongodb {
 
 SIMBA_EXPORT Preparation prepare(std::string_view url, Prepare how);
+SIMBA_EXPORT Inspection inspect(std::string_view url);
 
 }  // namespace simba::mongodb
