@@ -35,6 +35,15 @@ nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing
                    typed_duration(most) + ": make it shorter, or the ttl or the transition longer");
 }
 
+std::string why_lost(const Loss& loss) {
+  // The program is ended before the lease is over: then nothing is lost yet.
+  const bool ended_before =
+      loss.reason == LossReason::kNone || loss.reason == LossReason::kReleased;
+  std::string why = ended_before ? "it was not renewed in time" : to_string(loss.reason);
+  if (!loss.superseded_by.empty()) why += ", now owned by " + printable(loss.superseded_by);
+  return why;
+}
+
 Leader::Leader(const Duty& duty)
     : duty_(duty),
       timing_(Timing::of(duty.contend)),
@@ -61,12 +70,12 @@ int Leader::lead(const std::function<std::optional<int>()>& serve) {
     was_ended_ = false;
     rest_ = nanoseconds{0};
     const std::optional<int> code = serve();
-    const bool lost = !leads();
+    const bool lost = was_ended_ || !leads();
     const Loss loss = locker_->term().loss();
     locker_->unlock();
     if (code && stopped_by_ == 0) return *code;
     if (lost) {
-      tell("lost '" + name + "' (" + to_string(loss.reason) + ')' +
+      tell("lost '" + name + "' (" + why_lost(loss) + ')' +
            (was_ended_ ? ": the program was ended" : ""));
     }
     rest();

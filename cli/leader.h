@@ -22,6 +22,9 @@ namespace simba::cli {
 // UsageError for a choice it has no room for.
 nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing& timing);
 
+// Why a program had to be ended, for a person.
+std::string why_lost(const Loss& loss);
+
 // Leads again and again, and runs a program under guard any number of times in each term.
 //
 // Threads: one.

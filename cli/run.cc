@@ -64,11 +64,7 @@ int tell_not_started(const RunCommand& command, int error, int status) {
 }
 
 int tell_lost(const RunCommand& command, const Loss& loss) {
-  std::string why = loss.reason == LossReason::kNone || loss.reason == LossReason::kReleased
-                        ? "it was not renewed in time"
-                        : to_string(loss.reason);
-  if (!loss.superseded_by.empty()) why += ", now owned by " + printable(loss.superseded_by);
-  say("lost '" + printable(command.mutex) + "' while the program ran (" + why +
+  say("lost '" + printable(command.mutex) + "' while the program ran (" + why_lost(loss) +
       "): the program was ended");
   return exit_code::kLost;
 }

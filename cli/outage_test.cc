@@ -1,0 +1,96 @@
+// A server that goes away and comes back, under commands that stay.
+#include <gmock/gmock.h>
+
+#include <csignal>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+#include "testing/servers/redis.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OutageTest : public ToolTest {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_redis();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    server_ = std::make_unique<servers::RedisServer>();
+    server_->start();
+  }
+  servers::RedisServer& server() { return *server_; }
+  std::unique_ptr<Process> begin(const Words& arguments) const {
+    Process::Setting setting;
+    setting.environment = {"SIMBA_STORE=" + server_->url("restart-guard=off")};
+    return start(arguments, setting);
+  }
+  static bool says(const Process& process, const std::string& text) {
+    return eventually([&] { return process.err().find(text) != std::string::npos; });
+  }
+  static bool prints(const Process& process, const std::string& text) {
+    return eventually([&] { return process.out().find(text) != std::string::npos; });
+  }
+  std::size_t lines_of(const std::string& name) const {
+    const std::string text = read_file(file(name));
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+ private:
+  std::unique_ptr<servers::RedisServer> server_;
+};
+
+TEST_F(OutageTest, ALeaderEndsItsProgramAndLeadsAgainWhenTheServerIsBack) {
+  const auto leader = begin({"lead", "--ttl", "1s", "--transition", "500ms", "x", "--", "sh", "-c",
+                             "echo $$ > pid; echo $SIMBA_TOKEN >> tokens; exec sleep 100"});
+  ASSERT_TRUE(eventually([&] { return lines_of("tokens") == 1; })) << leader->err();
+  const pid_t first = pid_in("pid");
+  server().stop();
+  EXPECT_TRUE(says(*leader, "lost 'x'")) << leader->err();
+  EXPECT_FALSE(is_alive(first));
+  server().start();
+  EXPECT_TRUE(eventually([&] { return lines_of("tokens") == 2; })) << leader->err();
+  leader->signal(SIGTERM);
+  EXPECT_EQ(leader->wait(), 128 + SIGTERM);
+}
+
+TEST_F(OutageTest, AScheduleGoesOnWhenTheServerIsBack) {
+  const auto schedule = begin({"schedule", "--every", "100ms", "--ttl", "1s", "--transition",
+                               "500ms", "x", "--", "sh", "-c", "echo $SIMBA_TOKEN >> tokens"});
+  ASSERT_TRUE(eventually([&] { return lines_of("tokens") >= 1; })) << schedule->err();
+  server().stop();
+  EXPECT_TRUE(says(*schedule, "lost 'x'")) << schedule->err();
+  const std::size_t before = lines_of("tokens");
+  server().start();
+  EXPECT_TRUE(eventually([&] { return lines_of("tokens") > before; })) << schedule->err();
+}
+
+TEST_F(OutageTest, AWatcherSaysThatTheServerIsAwayAndGoesOnWhenItIsBack) {
+  const auto watcher = begin({"watch", "x"});
+  ASSERT_TRUE(prints(*watcher, "x is free")) << watcher->err();
+  server().stop();
+  ASSERT_TRUE(says(*watcher, "redis")) << watcher->err();
+  EXPECT_FALSE(watcher->has_ended());
+  server().start();
+  EXPECT_TRUE(says(*watcher, "the store answers again")) << watcher->err();
+  const auto holder = begin({"run", "--id", "holder", "x", "--", "sleep", "100"});
+  EXPECT_TRUE(prints(*watcher, "x is held by holder")) << watcher->out() << watcher->err();
+}
+
+TEST_F(OutageTest, WhoWaitsGoesOnWaiting) {
+  const auto holder = begin({"run", "x", "--", "sh", "-c", "echo $$ > pid; exec sleep 100"});
+  ASSERT_GT(pid_in("pid"), 0);
+  const auto waiting = begin({"lead", "x", "--", "touch", "led"});
+  server().stop();
+  EXPECT_TRUE(says(*waiting, "redis")) << waiting->err();
+  EXPECT_FALSE(waiting->has_ended());
+  server().start();  // and has forgotten everything
+  EXPECT_TRUE(eventually([&] { return std::filesystem::exists(file("led")); })) << waiting->err();
+}
+
+}  // namespace
+}  // namespace simba::cli
