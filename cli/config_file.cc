@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/usage.h"
+#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -26,6 +27,25 @@ const Names kSectionKeys{"enabled", "ttl", "transition", "initial-delay"};
 const Names kSections{"jdbc", "mysql", "postgres", "redis", "zookeeper", "mongodb", "sqlite"};
 // What else stands in files of Spring applications.
 const Names kOfOthers{"spring", "server", "logging", "management"};
+
+// Of stores that were registered too.
+Names known_sections() {
+  Names all = kSections;
+  for (const StoreEntry& entry : registered_stores()) {
+    const std::string section = section_of(entry.scheme + ':');
+    if (std::find(all.begin(), all.end(), section) == all.end()) all.push_back(section);
+  }
+  return all;
+}
+
+std::vector<StoreProperty> properties_of(const std::string& section) {
+  std::vector<StoreProperty> all;
+  for (const StoreEntry& entry : registered_stores()) {
+    if (section_of(entry.scheme + ':') != section) continue;
+    all.insert(all.end(), entry.properties.begin(), entry.properties.end());
+  }
+  return all;
+}
 
 bool holds(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -70,11 +90,11 @@ class ConfigFile::Reader {
       if (name == "enabled") continue;  // of the JVM project: whether beans are made
       if (holds(kKeys, name)) {
         put(name, key, value);
-      } else if (holds(kSections, name)) {
+      } else if (holds(sections_, name)) {
         read_section(name, key, value);
       } else {
         Names all = kKeys;
-        all.insert(all.end(), kSections.begin(), kSections.end());
+        all.insert(all.end(), sections_.begin(), sections_.end());
         refuse_key(key, name, all);
       }
     }
@@ -86,8 +106,7 @@ class ConfigFile::Reader {
     need_map(node, "'" + section + "'");
     for (const auto& entry : node) {
       const YAML::Node key = entry.first, value = entry.second;
-      if (!holds(kSectionKeys, key.Scalar())) refuse_key(key, key.Scalar(), kSectionKeys);
-      put(section + '.' + key.Scalar(), key, value);
+      put_in(section, key.Scalar(), key, value);
     }
   }
 
@@ -95,12 +114,23 @@ class ConfigFile::Reader {
     const std::size_t dot = name.find('.');
     if (dot == name.npos && holds(kKeys, name)) return put(name, key, value);
     const std::string section = name.substr(0, dot);
-    if (dot == name.npos || !holds(kSections, section)) refuse_key(key, name, kKeys);
-    if (!holds(kSectionKeys, name.substr(dot + 1))) {
-      refuse_key(key, name.substr(dot + 1), kSectionKeys);
-    }
+    if (dot == name.npos || !holds(sections_, section)) refuse_key(key, name, kKeys);
     note_section(section, key);
-    put(name, key, value);
+    put_in(section, name.substr(dot + 1), key, value);
+  }
+
+  void put_in(const std::string& section, const std::string& name, const YAML::Node& key,
+              const YAML::Node& value) {
+    const std::vector<StoreProperty> properties = properties_of(section);
+    Names known = kSectionKeys;
+    for (const StoreProperty& property : properties) known.push_back(property.name);
+    if (!holds(known, name)) refuse_key(key, name, known);
+    put(section + '.' + name, key, value);
+    for (const StoreProperty& property : properties) {
+      if (property.name != name || !property.accepts || property.accepts(value.Scalar())) continue;
+      refuse(key, "'" + section + '.' + name + "' is '" + value.Scalar() + "'; it can be " +
+                      property.allowed);
+    }
   }
 
   void note_section(const std::string& section, const YAML::Node& at) {
@@ -137,6 +167,7 @@ class ConfigFile::Reader {
   }
 
   ConfigFile& file_;
+  const Names sections_ = known_sections();
 };
 
 ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_(name) {
@@ -210,6 +241,9 @@ std::optional<Configured> ConfigFile::first_section() const {
 
 std::string section_of(std::string_view url) {
   const std::string_view scheme = url.substr(0, url.find(':'));
+  for (const StoreEntry& entry : registered_stores()) {
+    if (entry.scheme == scheme && !entry.section.empty()) return entry.section;
+  }
   if (scheme == "mysql" || scheme == "mariadb" || scheme == "postgresql") return "jdbc";
   if (scheme.starts_with("redis")) return "redis";
   if (scheme.starts_with("mongodb")) return "mongodb";

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "client/registry.h"
+#include "simba/connect.h"
 
 namespace simba::cli {
 
@@ -13,7 +13,7 @@ namespace {
 
 bool is_served_here(const std::string& url) {
   const std::string scheme = url.substr(0, url.find(':'));
-  for (const StoreEntry& entry : client::entries()) {
+  for (const StoreEntry& entry : registered_stores()) {
     if (entry.scheme == scheme) return true;
   }
   return false;

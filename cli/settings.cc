@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <utility>
 
 #include "cli/duration.h"
 #include "cli/usage.h"
+#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -53,6 +55,25 @@ std::string first_line(const Configured& path) {
   return line;
 }
 
+bool has_parameter(const std::string& url, const std::string& name) {
+  return url.find('?' + name + '=') != url.npos || url.find('&' + name + '=') != url.npos;
+}
+
+// As it stands in a URL.
+std::string escaped(const std::string& text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || std::string_view("-._~/:").find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out.append(1, '%').append(1, kDigits[byte >> 4U]).append(1, kDigits[byte & 15U]);
+    }
+  }
+  return out;
+}
+
 Settings::Text config_name(const Settings::Flags& flags, const char*& by) {
   by = flags.config ? "--config" : "SIMBA_CONFIG";
   return flags.config ? flags.config : variable("SIMBA_CONFIG");
@@ -75,7 +96,7 @@ std::string example_for(const std::string& section) {
 }  // namespace
 
 Settings::Settings(Flags flags)
-    : flags_(std::move(flags)), file_(find_file(flags_)), store_(find_store()) {
+    : flags_(std::move(flags)), file_(find_file(flags_)), store_(with_properties(find_store())) {
   const std::string section = section_of(store_.value);
   const auto enabled = file_.get(section, "enabled");
   if (enabled && enabled->value == "false") {
@@ -99,6 +120,22 @@ Configured Settings::find_store() const {
                      example_for(section->value) + "' under 'simba:', or set SIMBA_STORE");
   }
   return {"sqlite:", "default"};
+}
+
+// What the file says of the store goes where the store looks for it, unless the URL says it itself.
+Configured Settings::with_properties(Configured store) const {
+  const std::string scheme = store.value.substr(0, store.value.find(':'));
+  for (const StoreEntry& entry : registered_stores()) {
+    if (entry.scheme != scheme) continue;
+    for (const StoreProperty& property : entry.properties) {
+      const auto value = file_.get(section_of(store.value), property.name);
+      if (value && !has_parameter(store.value, property.name)) {
+        const char* joint = store.value.find('?') == std::string::npos ? "?" : "&";
+        store.value += joint + property.name + '=' + escaped(value->value);
+      }
+    }
+  }
+  return store;
 }
 
 std::optional<Configured> Settings::find(const std::string& name) const {

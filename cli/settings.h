@@ -36,6 +36,7 @@ class Settings {
 
  private:
   Configured find_store() const;
+  Configured with_properties(Configured store) const;
   std::optional<Configured> find(const std::string& key) const;
 
   const Flags flags_;

@@ -60,8 +60,6 @@ StoreEntry entry_of(std::string_view url) {
   return registry().find(std::string(url.substr(0, colon)));
 }
 
-std::vector<StoreEntry> entries() { return registry().all(); }
-
 std::shared_ptr<Store> open(std::string_view url, const LogSink& log) {
   return entry_of(url).open(url, log);
 }
@@ -101,5 +99,7 @@ void register_store(StoreEntry entry) {
 void register_store(std::string scheme, StoreFactory open) {
   register_store(StoreEntry{std::move(scheme), std::move(open)});
 }
+
+std::vector<StoreEntry> registered_stores() { return client::registry().all(); }
 
 }  // namespace simba::inline v0

@@ -19,8 +19,6 @@ std::vector<StoreEntry> built_in_stores();
 // The entry for a URL. Throws Error (kMisconfigured) where nobody serves
 // it, with those that are served.
 StoreEntry entry_of(std::string_view url);
-// All of them, sorted by scheme.
-std::vector<StoreEntry> entries();
 
 std::shared_ptr<Store> open(std::string_view url, const LogSink& log);
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "simba/client.h"
 #include "simba/export.h"
@@ -32,5 +33,7 @@ SIMBA_EXPORT void register_store(StoreEntry entry);
 // The same with a factory alone. `log` is where the store may say what a person should know; it can
 // be empty.
 SIMBA_EXPORT void register_store(std::string scheme, StoreFactory open);
+// All that are known, sorted by scheme.
+SIMBA_EXPORT std::vector<StoreEntry> registered_stores();
 
 }  // namespace simba::inline v0

@@ -10,7 +10,7 @@
 #include "simba/store.h"
 
 // What makes a store known under the scheme of its URLs, and what it offers beside the six calls:
-// what `simba init` and `simba doctor` do for it.
+// what `simba init` and `simba doctor` do for it, and what may stand in a file with settings.
 namespace simba::inline v0 {
 
 using StoreFactory =
@@ -40,6 +40,13 @@ struct Inspection {
   bool tells_wall_time = false;  // the store's clock is one that people read
 };
 
+// A setting of the store: a parameter of its URL that may also stand in a file with settings.
+struct StoreProperty {
+  std::string name;
+  std::string allowed = "any text";                          // for errors: "it can be ..."
+  std::function<bool(std::string_view value)> accepts = {};  // empty: anything
+};
+
 struct StoreEntry {
   std::string scheme;
   StoreFactory open;
@@ -47,6 +54,8 @@ struct StoreEntry {
   std::function<Preparation(std::string_view url, Prepare how)> prepare = {};
   // Makes nothing that is missing, and leaves nothing behind.
   std::function<Inspection(std::string_view url)> inspect = {};
+  std::string section = {};  // of files with settings; empty: the scheme
+  std::vector<StoreProperty> properties = {};
 };
 
 }  // namespace simba::inline v0

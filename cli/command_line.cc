@@ -1,0 +1,153 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "cli/command_table.h"
+#include "cli/commands.h"
+#include "cli/exit_codes.h"
+#include "cli/guardian.h"
+#include "cli/help.h"
+#include "cli/manual.h"
+#include "cli/output.h"
+#include "cli/tool.h"
+#include "cli/usage.h"
+#include "simba/error.h"
+
+namespace simba::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// A descriptor that is closed would be given to the next file that is opened, and then to the
+// program.
+void open_standard_streams() {
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(standard, F_GETFD) >= 0) continue;
+    if (open("/dev/null", standard == STDIN_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
+  }
+}
+
+const Command& find_command(const std::string& name) {
+  Words known;
+  for (const Command& command : commands()) {
+    if (name == command.name) return command;
+    known.emplace_back(command.name);
+  }
+  throw UsageError("there is no " + std::string(name.starts_with('-') ? "option '" : "command '") +
+                   name + "'" + suggestion(name, known) + " simba --help");
+}
+
+// --- the command line ----------------------------------------------------------------------------
+
+[[noreturn]] void refuse_option(const CLI::App& app, const Command& command,
+                                const std::string& word) {
+  Words known;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  throw UsageError("'" + std::string(command.name) + "' has no option '" + word + "'" +
+                   suggestion(word.substr(0, word.find('=')), known) + " simba " + command.name +
+                   " --help");
+}
+
+// `simba run MUTEX PROGRAM` is not taken: an option of the program could be taken for one of ours.
+[[noreturn]] void refuse_program(const Command& command, const Words& words, const Typed& typed) {
+  const auto mutex = std::find(words.begin(), words.end(), typed.words[0]);
+  std::string program;
+  for (auto word = std::find(mutex + 1, words.end(), typed.words[1]); word != words.end(); ++word) {
+    if (*word != "--") program += ' ' + *word;
+  }
+  throw UsageError("put -- before the program: simba " + std::string(command.name) + ' ' +
+                   typed.words[0] + " --" + program);
+}
+
+void parse_options(const Command& command, const Words& given, Typed& typed) {
+  Words words(given.begin() + 1, std::find(given.begin(), given.end(), "--"));
+  CLI::App app;
+  app.set_help_flag();
+  app.allow_extras();
+  app.add_flag("-h,--help", typed.help);
+  app.add_option("words", typed.words);
+  command.add(app, typed);
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    throw UsageError(std::string(error.what()) + "; see simba " + command.name + " --help");
+  }
+  const Words unknown = app.remaining();
+  const bool names_program = command.most_words == kProgram && typed.words.size() > 1;
+  const bool has_dashes = std::find(given.begin(), given.end(), "--") != given.end();
+  if (names_program && !has_dashes) refuse_program(command, given, typed);
+  if (!unknown.empty()) refuse_option(app, command, unknown.front());
+  if (names_program) refuse_program(command, given, typed);
+}
+
+Typed parse(const Command& command, const Words& words) {
+  Typed typed;
+  typed.given = words;
+  parse_options(command, words, typed);
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (dashes != words.end()) typed.program.assign(dashes + 1, words.end());
+  if (typed.help || command.most_words == kProgram) return typed;
+  typed.words.insert(typed.words.end(), typed.program.begin(), typed.program.end());
+  if (typed.words.size() > command.most_words) {
+    throw UsageError("'" + typed.words[command.most_words] + "' is one word too many; see simba " +
+                     command.name + " --help");
+  }
+  return typed;
+}
+
+int act(Words words) {
+  const auto show_help = [](const char* text) {
+    return print(text) ? exit_code::kOk : exit_code::kUnavailable;
+  };
+  if (words.empty()) {
+    const std::string_view text = help::kSimba;
+    static_cast<void>(write(STDERR_FILENO, text.data(), text.size()));
+    return exit_code::kUsage;
+  }
+  if (words[0] == "help" && words.size() > 1 && words[1] == "--man") {
+    const std::string name = words.size() > 2 ? words[2] : "";
+    return show_help(manual(name, name.empty() ? help::kSimba : find_command(name).help).c_str());
+  }
+  if (words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
+    return show_help(words.size() == 1 ? help::kSimba : find_command(words[1]).help);
+  }
+  if (words[0] == "--version") words[0] = "version";
+  const Command& command = find_command(words[0]);
+  const Typed typed = parse(command, words);
+  return typed.help ? show_help(command.help) : command.act(typed);
+}
+
+int guarded_act(const Words& words) {
+  try {
+    return act(words);
+  } catch (const UsageError& error) {
+    say(error.what());
+    return exit_code::kUsage;
+  } catch (const Error& error) {
+    say(error.what());
+    const bool mistyped = error.errc() == Errc::kMisconfigured || error.errc() == Errc::kMisuse;
+    return mistyped ? exit_code::kUsage : exit_code::kUnavailable;
+  } catch (const std::exception& error) {
+    say(error.what());
+    return exit_code::kUnguarded;
+  }
+}
+
+}  // namespace
+
+int run_tool(int argc, char** argv) {
+  open_standard_streams();
+  guard_if_asked(argc, argv);
+  return guarded_act({argv + 1, argv + argc});
+}
+
+}  // namespace simba::cli

@@ -1,0 +1,72 @@
+// A store from outside the tree in the tool: its URLs, and its properties in a file with settings.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OutsideTest : public ToolTest {
+ protected:
+  void configure(const std::string& text) const {
+    std::ofstream(file("simba.yaml")) << text;
+    chmod(file("simba.yaml").c_str(), 0644);
+  }
+  Result outside(const Words& arguments) const {
+    Words command{SIMBA_OUTSIDE_TOOL};
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    Process::Setting setting;
+    setting.directory = file(".");
+    Process process(command, setting);
+    const int code = process.wait();
+    return {code, process.out(), process.err()};
+  }
+};
+
+TEST_F(OutsideTest, ServesEveryCommand) {
+  EXPECT_EQ(outside({"run", "--store", "outside:", "x", "--", "sh", "-c", "exit 7"}).code, 7);
+  EXPECT_EQ(outside({"show", "--store", "outside:", "x"}).code, exit_code::kFree);
+  EXPECT_THAT(outside({"init", "--store", "outside:"}).out, HasSubstr("a map needs nothing"));
+  EXPECT_EQ(outside({"bench", "--seconds", "1", "--store", "outside:"}).code, exit_code::kOk);
+}
+
+TEST_F(OutsideTest, ItsPropertiesStandInItsSectionAndReachIt) {
+  configure("simba:\n  store: outside:orders\n  outside:\n    zone: eu\n    ttl: 5s\n");
+  EXPECT_THAT(outside({"doctor"}).out, HasSubstr("a map of this process, in eu\n"));
+  const std::string settings = outside({"config"}).out;
+  EXPECT_THAT(settings, HasSubstr("outside:orders?zone=eu"));
+  EXPECT_THAT(settings, ::testing::ContainsRegex("ttl +5s +simba.yaml:5"));
+}
+
+TEST_F(OutsideTest, TheUrlHasTheLastWord) {
+  configure("simba:\n  outside:\n    zone: eu\n");
+  EXPECT_THAT(outside({"doctor", "--store", "outside:?zone=us"}).out,
+              HasSubstr("a map of this process, in us\n"));
+}
+
+TEST_F(OutsideTest, WhatItsSectionCannotHoldIsRefusedWithTheLine) {
+  configure("simba:\n  store: outside:orders\n  outside:\n    zone: mars\n");
+  EXPECT_THAT(outside({"config"}).err,
+              HasSubstr("simba.yaml:4: 'outside.zone' is 'mars'; it can be eu or us"));
+  configure("simba:\n  store: outside:orders\n  outside:\n    zoen: eu\n");
+  const Result result = outside({"config"});
+  EXPECT_EQ(result.code, exit_code::kUsage);
+  EXPECT_THAT(result.err, HasSubstr("simba.yaml:4: 'zoen' is not known; did you mean 'zone'? It "
+                                    "can be enabled, ttl, transition, initial-delay, zone"));
+  configure("simba:\n  store: outside:orders\n  outside:\n    enabled: false\n");
+  EXPECT_THAT(outside({"config"}).err, HasSubstr("simba.outside.enabled is false"));
+}
+
+TEST_F(OutsideTest, WithoutTheCallNobodyKnowsIt) {
+  configure("simba:\n  outside:\n    zone: eu\n");
+  EXPECT_THAT(simba({"config"}).err, HasSubstr("simba.yaml:2: 'outside' is not known"));
+}
+
+}  // namespace
+}  // namespace simba::cli
