@@ -6,6 +6,7 @@
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/help.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/servers.h"
 #include "cli/settings.h"
@@ -22,6 +23,7 @@ Settings settings_of(const Typed& typed) {
 std::string store_url(const Typed& typed, const Settings& settings) {
   std::string url = settings.store().value;
   leave_to_servers_program(url, typed.given);
+  check_scheme(url);
   if (typed.store && without_password(url) != url) {
     say("warning: everybody on this host can read the password in --store: use SIMBA_STORE");
   }

@@ -50,6 +50,14 @@ class DoctorServersTest : public ServerToolTest {
   bool has_table_ = false;
 };
 
+TEST_F(DoctorServersTest, AServerThatIsNotThereFails) {
+  const Result result = simba({"doctor", "--store", "redis://127.0.0.1:1"});
+  EXPECT_EQ(result.code, exit_code::kUnfit) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("failed   store      redis"));
+  EXPECT_THAT(simba({"doctor", "--store", "postgres://db/app"}).err,
+              HasSubstr("no store serves 'postgres:'; did you mean 'postgresql:'?"));
+}
+
 TEST_F(DoctorServersTest, MysqlIsWellOnceItHasItsTable) {
   if (!use_table("mariadb")) return;
   expect_missing("table");

@@ -151,6 +151,7 @@ TEST_F(ListingTest, SaysWhatIsWrongAndWhatToType) {
       {{"run", "", "--", "true"}, "simba: "},
       {{"ls", "--store", "nosuch:"}, "no store serves 'nosuch:'"},
       {{"ls", "--store", "/tmp/locks.db"}, "scheme"},
+      {{"run", "--store", "sqlite3:a.db", "x", "--", "true"}, "did you mean 'sqlite:'?"},
   };
   for (const Mistake& mistake : mistakes) {
     const Result result = simba(mistake.words);
@@ -159,6 +160,16 @@ TEST_F(ListingTest, SaysWhatIsWrongAndWhatToType) {
     EXPECT_THAT(result.err, MatchesRegex("simba: [^\n]*\n"));
     EXPECT_THAT(result.out, IsEmpty());
   }
+}
+
+TEST_F(ListingTest, AMutexThatNobodyEverHeldGetsTheNearestThatSomebodyDid) {
+  EXPECT_EQ(simba({"run", "nightly", "--", "true"}).code, 0);
+  const Result shown = simba({"show", "nigthly"});
+  EXPECT_EQ(shown.code, exit_code::kFree);
+  EXPECT_EQ(shown.err, "simba: nobody ever held 'nigthly'; did you mean 'nightly'?\n");
+  EXPECT_THAT(simba({"release", "nigthly"}).err, HasSubstr("did you mean 'nightly'?"));
+  EXPECT_THAT(simba({"show", "nightly"}).err, IsEmpty());
+  EXPECT_THAT(simba({"show", "weekly-report"}).err, IsEmpty());
 }
 
 TEST_F(ListingTest, SaysThatTheStoreCannotBeUsed) {

@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/owner_view.h"
 #include "cli/usage.h"
@@ -29,7 +30,8 @@ int release(const ReleaseCommand& command) {
   Client client = connect(command.store);
   const OwnerView before(command.mutex, client.observe(command.mutex));
   if (before.owner.empty()) {
-    say("'" + printable(command.mutex) + "' is " + before.state() + ": there is nobody to evict");
+    say("'" + printable(command.mutex) + "' is " + before.state() + ": there is nobody to evict" +
+        (before.token == 0 ? suggest_mutex(client, command.mutex) : ""));
     return exit_code::kFree;
   }
   if (command.token && *command.token != before.token) {

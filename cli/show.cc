@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/owner_view.h"
 #include "simba/connect.h"
@@ -31,6 +32,10 @@ int show(const ShowCommand& command) {
   const OwnerView view(command.mutex, client.observe(command.mutex));
   const bool written = print(command.format == Format::kJson ? view.json() + '\n' : text_of(view));
   if (!written) return exit_code::kUnavailable;
+  if (view.free && view.token == 0) {
+    const std::string meant = suggest_mutex(client, command.mutex);
+    if (!meant.empty()) say("nobody ever held '" + printable(command.mutex) + "'" + meant);
+  }
   return view.free ? exit_code::kFree : exit_code::kOk;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/doorbell.h"
 #include "cli/exit_codes.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/owner_view.h"
 #include "cli/signals.h"
@@ -147,6 +148,9 @@ int watch(const WatchCommand& command) {
     if (!log.note({mutex, now.owner, now.owner.empty() ? 0 : now.token})) {
       return exit_code::kUnavailable;
     }
+    if (!now.free || now.token != 0) continue;
+    const std::string meant = suggest_mutex(client, mutex);
+    if (!meant.empty()) say("nobody ever held '" + printable(mutex) + "'" + meant);
   }
   std::vector<std::unique_ptr<MutexRetrievalService>> services;
   for (const std::string& mutex : command.mutexes) {
