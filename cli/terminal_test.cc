@@ -1,85 +1,13 @@
 // `simba run` under a shell on a terminal of its own: what keys do.
 #include <gmock/gmock.h>
-#include <poll.h>
-#include <pty.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <csignal>
-
-#include "cli/tool_fixture.h"
+#include "cli/shell_fixture.h"
 
 namespace simba::cli {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-const std::string kCtrlC = "\x03";
-const std::string kCtrlZ = "\x1a";
-
-// An interactive shell on a pseudo-terminal.
-class Shell {
- public:
-  Shell(const std::filesystem::path& directory, const std::string& store) {
-    const winsize size{40, 200, 0, 0};
-    pid_ = forkpty(&fd_, nullptr, nullptr, &size);
-    if (pid_ != 0) return;
-    if (chdir(directory.c_str()) != 0) _exit(99);
-    execl("/usr/bin/env", "env", "PS1=> ", ("SIMBA_STORE=" + store).c_str(), "bash", "--norc",
-          "--noprofile", "--noediting", "-i", nullptr);
-    _exit(99);
-  }
-  ~Shell() {
-    kill(-pid_, SIGKILL);
-    close(fd_);
-    waitpid(pid_, nullptr, 0);
-  }
-  Shell(const Shell&) = delete;
-  Shell& operator=(const Shell&) = delete;
-
-  void type(const std::string& keys) {
-    seen_from_ = screen_.size();
-    ASSERT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
-  }
-  // Since the last keys.
-  bool shows(const std::string& text) {
-    return eventually([&] {
-      read_screen();
-      return recent().find(text) != std::string::npos;
-    });
-  }
-  std::string recent() const { return screen_.substr(seen_from_); }
-
- private:
-  void read_screen() {
-    pollfd source{fd_, POLLIN, 0};
-    char buffer[4096];
-    while (poll(&source, 1, 0) > 0) {
-      const ssize_t size = read(fd_, buffer, sizeof buffer);
-      if (size <= 0) return;
-      screen_.append(buffer, static_cast<std::size_t>(size));
-    }
-  }
-
-  int fd_ = -1;
-  pid_t pid_ = -1;
-  std::string screen_;
-  std::size_t seen_from_ = 0;
-};
-
-// What a command prints is written 'a''b' in the command, so that its echo on the terminal is not
-// taken for it.
-class TerminalTest : public ToolTest {
- protected:
-  Shell shell{file(""), url()};
-  const std::string run = tool() + " run ";
-
-  void expect_code(const std::string& code) {
-    shell.type("echo co''de=$?\n");
-    EXPECT_TRUE(shell.shows("code=" + code + "\r")) << shell.recent();
-  }
-};
 
 TEST_F(TerminalTest, TheProgramReadsFromTheTerminal) {
   shell.type(run + "x -- sh -c 'echo rea''dy; read line; echo read:$line'\n");

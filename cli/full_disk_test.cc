@@ -1,0 +1,53 @@
+// No room: for what is printed, and for the store.
+#include <gmock/gmock.h>
+
+#include "cli/exit_codes.h"
+#include "cli/tool_fixture.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FullDiskTest : public ToolTest {
+ protected:
+  Result shell(const std::string& script, const Words& wrapper = {}) const {
+    Words command = wrapper;
+    command.insert(command.end(), {"/bin/sh", "-c", script});
+    Process::Setting setting;
+    setting.directory = file(".");
+    setting.environment = {"SIMBA_STORE=" + url()};
+    Process process(command, setting);
+    const int code = process.wait();
+    return {code, process.out(), process.err()};
+  }
+};
+
+TEST_F(FullDiskTest, WhatCannotBePrintedIsNoSuccess) {
+  const auto holder = start_script({"x"}, "echo $$ > pid; exec sleep 100");
+  ASSERT_GT(pid_in("pid"), 0);
+  for (const char* words : {"ls", "ls --json", "show x", "watch x", "init --print", "doctor",
+                            "config", "version", "help", "completion bash", "release x"}) {
+    EXPECT_EQ(shell(tool() + ' ' + words + " > /dev/full").code, exit_code::kUnavailable) << words;
+  }
+}
+
+// Room for the file and no more, in a mount of the processes' own.
+TEST_F(FullDiskTest, AStoreWithoutRoomIsSaidAndNothingRuns) {
+  const Words own_mounts{"/usr/bin/unshare", "--mount"};
+  std::filesystem::create_directory(file("full"));
+  if (shell("mount -t tmpfs none full", own_mounts).code != 0) {
+    GTEST_SKIP() << "this user cannot mount a file system";
+  }
+  const std::string store = "sqlite:" + file("full/locks.db").string();
+  const Result result = shell(
+      "mount -t tmpfs -o size=512k,mode=700 none full && head -c 10000000 /dev/zero > full/rest; " +
+          tool() + " run --wait 0 --store " + store + " x -- touch ran",
+      own_mounts);
+  EXPECT_EQ(result.code, exit_code::kUnavailable) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("disk is full"));
+  EXPECT_FALSE(std::filesystem::exists(file("ran")));
+}
+
+}  // namespace
+}  // namespace simba::cli
