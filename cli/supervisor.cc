@@ -66,7 +66,9 @@ Outcome Supervisor::watch(int news) {
   }
   terminal_.take_back_from(group_);
   outcome_->start_error = start_error_;
-  return *outcome_;
+  // It came when the program had just ended by itself, or by the same cause: not to be forgotten.
+  const bool is_too_late = outcome_->end == Outcome::End::kByItself && stopped_by_ != 0;
+  return is_too_late ? Outcome{Outcome::End::kStopped, 0, stopped_by_, 0} : *outcome_;
 }
 
 void Supervisor::start() {
