@@ -180,6 +180,12 @@ bool Connection::only_reads(LocalTime deadline) {
   return answer.next() && answer.number(0) != 0;
 }
 
+std::string Connection::as_the_server_reads() const {
+  const bool is_mariadb = mariadb_connection(handle_) != 0;
+  return std::string(is_mariadb ? "tx_read_only" : "transaction_read_only") +
+         " = @@global.read_only";
+}
+
 bool Connection::is_usable() noexcept {
   // A server that says something unasked says good-bye.
   return !broken_ && !kit::wait_for(mysql_get_socket(handle_), POLLIN, LocalTime{});

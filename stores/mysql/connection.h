@@ -35,6 +35,10 @@ class Connection : public kit::Pooled {
 
   bool is_usable() noexcept override;
   bool speaks_mariadb() const noexcept { return speaks_mariadb_; }
+  // An assignment that makes transactions read only where the server is. By itself read_only does
+  // not bind everybody: who may override it would be granted leases on a replica, beside those of
+  // the primary.
+  std::string as_the_server_reads() const;
   std::uint64_t id() const noexcept { return mysql_thread_id(handle_); }
 
   // Runs a text of one or more statements, in one round trip. The rows are the last statement's.

@@ -74,9 +74,9 @@ constexpr std::array kMeanings{
             "prepared statements do not stay with the connection: a proxy seems to be in between; "
             "name the server itself, or write dialect=mysql",
             true},
-    Meaning{1290, 1290, Errc::kDenied, kReadOnly, true},
-    Meaning{1792, 1792, Errc::kDenied, kReadOnly, true},
-    Meaning{1836, 1836, Errc::kDenied, kReadOnly, true},
+    Meaning{number::kReadOnly, number::kReadOnly, Errc::kDenied, kReadOnly, true},
+    Meaning{number::kReadOnlySession, number::kReadOnlySession, Errc::kDenied, kReadOnly, true},
+    Meaning{number::kReadOnlyMode, number::kReadOnlyMode, Errc::kDenied, kReadOnly, true},
     Meaning{1047, 1047, Errc::kUnreachable,
             "this node has no quorum of its Galera cluster, or catches up with it", true},
     Meaning{1205, 1205, Errc::kTimeout, kLocked},
@@ -143,6 +143,10 @@ std::string advice_of(unsigned number, const Endpoint& endpoint) {
 
 bool Failure::is_locked() const noexcept {
   return is(number::kLockWait) || is(number::kStatementTime) || is(number::kSelectTime);
+}
+
+bool Failure::is_read_only() const noexcept {
+  return is(number::kReadOnly) || is(number::kReadOnlySession) || is(number::kReadOnlyMode);
 }
 
 Failure failure(unsigned number, const std::string& text, const Endpoint& endpoint) {

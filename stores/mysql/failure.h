@@ -11,7 +11,8 @@ namespace simba::mysql {
 namespace number {
 inline constexpr unsigned kDatabaseDenied = 1044, kUnknownDatabase = 1049, kDuplicateColumn = 1060,
                           kUnknownThread = 1094, kKillDenied = 1095, kTableDenied = 1142,
-                          kMissingTable = 1146, kLockWait = 1205, kInterrupted = 1317,
+                          kMissingTable = 1146, kLockWait = 1205, kReadOnly = 1290,
+                          kInterrupted = 1317, kReadOnlySession = 1792, kReadOnlyMode = 1836,
                           kStatementTime = 1969, kSelectTime = 3024;
 }  // namespace number
 
@@ -24,6 +25,8 @@ class Failure : public Error {
   bool is(unsigned number) const noexcept { return number_ == number; }
   // Somebody held the row until the statement's own limit; nothing was changed.
   bool is_locked() const noexcept;
+  // The server, or this connection to it, does not write.
+  bool is_read_only() const noexcept;
 
  private:
   unsigned number_;

@@ -133,6 +133,43 @@ TEST_F(MysqlServerTest, AServerThatOnlyReadsIsObservedAndOfSeveralTheOneThatWrit
   EXPECT_TRUE(eventually([&] { return can_take(*store); })) << "it goes on by itself";
 }
 
+// read_only does not bind those who may override it.
+TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
+  start();
+  const Observation held = take(*open(), "held", "owner~1");
+  Admin admin(server->url());
+  const std::string all = "SELECT GROUP_CONCAT(mutex, owner_id, ttl_at, version) FROM simba_mutex";
+  const std::string before = admin(all);
+  for (const std::string how : {"dialect=mariadb", "dialect=mysql"}) {
+    SCOPED_TRACE(how);
+    // One that was demoted, one that is the only host, one of several.
+    const auto demoted = open("admin", how);
+    observe(*demoted, "held");
+    admin("SET GLOBAL read_only = ON");
+    MysqlOptions both = options(server->url("admin", how));
+    both.hosts = {{"127.0.0.1", 1}, {"127.0.0.1", server->port()}};
+    for (const auto& store : {demoted, open("admin", how), open_mysql(both)}) {
+      EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
+      EXPECT_EQ(store->list("", 10, soon()).size(), 1U);
+      const auto error_with = [&](const std::vector<Claim>& claims) {
+        return error_of([&] { store->contend(claims, soon()); });
+      };
+      EXPECT_THAT(
+          error_with({{"report", "a~1", 0, 0, 10s, 6s}}),
+          AllOf(StartsWith("the store denied"), HasSubstr("replica"), HasSubstr("primary")));
+      EXPECT_THAT(error_with({{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}}),
+                  StartsWith("the store denied"));
+      error_with({{"held", "owner~1", held.owner.token, 0, 10s, 6s}});
+      EXPECT_EQ(admin(all), before);
+    }
+    const auto store = open_mysql(both);
+    observe(*store, "held");
+    admin("SET GLOBAL read_only = OFF");
+    EXPECT_TRUE(eventually([&] { return can_take(*store); })) << "a failover is found";
+    admin("DELETE FROM simba_mutex WHERE mutex = 'report'");
+  }
+}
+
 TEST_F(MysqlServerTest, ALogOfStatementsIsRefusedBecauseItCannotRepeatAClock) {
   start({.config = {{"log-bin", "bin"}, {"binlog-format", "STATEMENT"}, {"server-id", "1"}},
          .environment = {}});

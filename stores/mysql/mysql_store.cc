@@ -52,8 +52,11 @@ auto MysqlStore::call(Lane lane, LocalTime deadline, kit::Pool::Reserve reserve,
   try {
     return work(connection);
   } catch (const Error& error) {
-    // The server is gone, or was: the other connections would only fail one call each.
-    if (error.errc() == Errc::kUnreachable) pool_.drop_idle();
+    // The server is gone, or was, or another one writes now: the other connections would only fail
+    // one call each.
+    const auto* failure = dynamic_cast<const Failure*>(&error);
+    const bool only_reads = failure != nullptr && failure->is_read_only();
+    if (only_reads || error.errc() == Errc::kUnreachable) pool_.drop_idle();
     throw;
   }
 }

@@ -15,11 +15,11 @@ constexpr std::size_t kOwnerLength = 128;
 // In UTC there is no hour twice. The limits stand behind the ones each statement carries: where a
 // lock is on the whole table, and where the server does not limit statements. There a row is waited
 // for one second, the least there is.
-std::string session_settings(bool is_mariadb) {
-  return std::string(
-             "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
-             " lock_wait_timeout = 10, innodb_lock_wait_timeout = ") +
-         (is_mariadb ? "10, max_statement_time = 30" : "1") +
+std::string session_settings(const Connection& connection) {
+  return "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
+         " lock_wait_timeout = 10, " +
+         connection.as_the_server_reads() + ", innodb_lock_wait_timeout = " +
+         (connection.speaks_mariadb() ? "10, max_statement_time = 30" : "1") +
          ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;";
 }
 
@@ -107,6 +107,7 @@ void check_columns(const Endpoint& endpoint, const FoundTable& table) {
 Shape shape_of(const Connection& connection, const FoundTable& table) {
   Shape shape;
   shape.is_mariadb = connection.speaks_mariadb();
+  shape.as_the_server_reads = connection.as_the_server_reads();
   shape.mutex = table.column("mutex")->text;
   shape.owner = table.column("owner_id")->text;
   shape.owner_length = table.column("owner_id")->length;
@@ -212,8 +213,7 @@ bool check_table(Connection& connection, LocalTime deadline) {
 
 void prepare_connection(Connection& connection, LocalTime deadline) {
   Endpoint& endpoint = connection.endpoint();
-  std::optional<FoundTable> table =
-      find_table(connection, deadline, session_settings(connection.speaks_mariadb()));
+  std::optional<FoundTable> table = find_table(connection, deadline, session_settings(connection));
   if (!table) {
     create_table(connection, deadline);
     table = find_table(connection, deadline);

@@ -25,6 +25,7 @@ namespace {
 //   {key}                the name of a claim, as the column compares it
 //   {as_owner}           the id of a claim, as the column holds it
 //   {token}, {most}      the column of the token, and its largest
+//   {writes}             where nothing goes before the statement: no lease from a replica
 //   {bump}               the next version: JVM Simba reads it as a number of 31 bits
 
 constexpr std::string_view kUs = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
@@ -82,14 +83,14 @@ constexpr std::string_view kTakeFree =
     " acquired_at = fencing_token DIV 1000, ttl_at = acquired_at + ?,"
     " transition_at = acquired_at + ?, owner_id = ?, version = {bump}"
     " WHERE mutex = ? AND {mutex} = ? AND transition_at < {us} DIV 1000"
-    " AND fencing_token < {us} AND ? < {us}";
+    " AND fencing_token < {us} AND ? < {us}{writes}";
 
 // Here the start of the new lease.
 constexpr std::string_view kRenewOne =
     "UPDATE {table} SET acquired_at = LAST_INSERT_ID({us} DIV 1000), ttl_at = acquired_at + ?,"
     " transition_at = acquired_at + ?, version = {bump}"
     " WHERE mutex = ? AND {mutex} = ? AND {owner} = ? AND {same_token}"
-    " AND transition_at >= {us} DIV 1000";
+    " AND transition_at >= {us} DIV 1000{writes}";
 constexpr std::string_view kRenewMany =
     " version = IF(@simba_won := (BINARY {t}.owner_id = BINARY VALUES(owner_id)"
     " AND {same_token_values} AND {t}.transition_at >= (@simba_us := {us}) DIV 1000),"
@@ -183,8 +184,10 @@ std::string answered(std::string text, std::span<const std::string> values) {
 
 Statements::Statements(const Endpoint& endpoint, const Shape& its_shape)
     : shape(its_shape), table_(endpoint.quoted_table()) {
-  const std::string limit =
-      shape.is_mariadb ? "SET STATEMENT max_statement_time = CAST(? / 1000 AS DOUBLE) FOR " : "";
+  const std::string limit = shape.is_mariadb
+                                ? "SET STATEMENT " + shape.as_the_server_reads +
+                                      ", max_statement_time = CAST(? / 1000 AS DOUBLE) FOR "
+                                : "";
   const std::string n = shape.is_mariadb ? "n" : "";
   std::string take =
       limit + std::string(kInsert) +
@@ -213,6 +216,7 @@ std::string Statements::filled(std::string_view text) const {
   };
   replace("{take}",
           std::string(token ? kTakeWithToken : kTakeWithVersion) + std::string(kTakeRest));
+  replace("{writes}", shape.is_mariadb ? "" : " AND NOT @@global.read_only");
   replace("{won}", kWon);
   replace("{again}", kAgain);
   replace("{waiters}", kWaiters);
@@ -241,9 +245,10 @@ std::string Statements::filled(std::string_view text) const {
 }
 
 std::string Statements::limited(milliseconds limit) const {
-  if (!shape.is_mariadb) return {};
+  if (!shape.is_mariadb) return "SET SESSION " + shape.as_the_server_reads + ';';
   const std::string ms = std::to_string(limit.count() % 1'000);
-  return "SET STATEMENT max_statement_time = " + std::to_string(limit.count() / 1'000) + '.' +
+  return "SET STATEMENT " + shape.as_the_server_reads +
+         ", max_statement_time = " + std::to_string(limit.count() / 1'000) + '.' +
          std::string(3 - ms.size(), '0') + ms + " FOR ";
 }
 
@@ -296,7 +301,7 @@ std::string Statements::take_one(const Claim& claim) const {
   const std::string name = text_literal(claim.mutex);
   const std::array<std::string, 5> values{name, number(ttl_of(claim)), number(lease_of(claim)),
                                           text_literal(claim.wire_id), number(claim.floor + 1)};
-  sql = filled(sql);
+  sql = limited({}) + filled(sql);
   fill(sql, values);
   return answered(std::move(sql), {&name, 1});
 }

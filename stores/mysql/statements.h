@@ -19,6 +19,7 @@ struct Shape {
     bool is_binary() const { return charset.empty(); }
   };
   bool is_mariadb = true;
+  std::string as_the_server_reads;  // see Connection; for each write: the server may be demoted
   Text mutex, owner;
   bool has_token = true;  // else it is a table of the JVM project before 3.3
   std::size_t owner_length = 128;
@@ -52,6 +53,7 @@ struct Statements {
 
  private:
   std::string filled(std::string_view text) const;
+  // What goes before a write: it is decided as one of a replica, and ended, by the server.
   std::string limited(milliseconds limit) const;
   std::string contend_many(std::string_view fits, std::string_view assignments,
                            std::span<const Claim> claims, milliseconds limit) const;
