@@ -34,6 +34,10 @@ constexpr std::string_view kUs = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS U
 // reader that stands still, their owners renew, and none of them must look expired.
 constexpr std::string_view kUsBefore = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS UNSIGNED)";
 
+// In the first statement of a connection the variable has no type yet, and GREATEST would compare,
+// and give back, a double.
+constexpr std::string_view kTaken = "CAST(@simba_us AS UNSIGNED)";
+
 constexpr std::string_view kRow =
     "k.mutex, k.owner_id, k.acquired_at, k.ttl_at, k.transition_at, k.{token}, {us} DIV 1000";
 
@@ -55,7 +59,7 @@ constexpr std::string_view kAgain =
 constexpr std::string_view kTakeWithToken =
     " version = ({t}.version + {won}) & 2147483647,"
     " fencing_token = IF(@simba_won, IF({again}, {t}.fencing_token,"
-    " GREATEST({t}.fencing_token + 1, VALUES(fencing_token), @simba_us)), {t}.fencing_token),";
+    " GREATEST({t}.fencing_token + 1, VALUES(fencing_token), {taken})), {t}.fencing_token),";
 constexpr std::string_view kTakeWithVersion =
     " version = IF({won},"
     " IF({again}, {t}.version, GREATEST({t}.version + 1, VALUES(version))), {t}.version),";
@@ -70,7 +74,7 @@ constexpr std::string_view kTakeRest =
 // A new row is a term too.
 constexpr std::string_view kNewWithToken =
     " VALUES ({1}, (@simba_us := {us}) DIV 1000, @simba_us DIV 1000 + {2},"
-    " @simba_us DIV 1000 + {3}, {4}, 1, GREATEST({5}, @simba_us))";
+    " @simba_us DIV 1000 + {3}, {4}, 1, GREATEST({5}, {taken}))";
 constexpr std::string_view kNewWithVersion =
     " VALUES ({1}, (@simba_us := {us}) DIV 1000, @simba_us DIV 1000 + {2},"
     " @simba_us DIV 1000 + {3}, {4}, {5})";
@@ -219,6 +223,7 @@ std::string Statements::filled(std::string_view text) const {
   replace("{writes}", shape.is_mariadb ? "" : " AND NOT @@global.read_only");
   replace("{won}", kWon);
   replace("{again}", kAgain);
+  replace("{taken}", kTaken);
   replace("{waiters}", kWaiters);
   replace("{row}", kRow);
   // Without a token in the row, the wire id alone says which term it is: none is used twice.

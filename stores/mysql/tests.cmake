@@ -6,8 +6,8 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::contract simba::mysql simba::servers mariadb LABELS sleeping TIMEOUT 120)
   # On a server that all cases share, or that of SIMBA_TEST_MYSQL_URL.
   simba_add_test(NAME mysql_store_test
-    SOURCES mysql_bell_test.cc mysql_jvm_test.cc mysql_store_test.cc mysql_trouble_test.cc mysql_fixture.cc
-            ../kit/fixture.cc
+    SOURCES mysql_bell_test.cc mysql_jvm_test.cc mysql_store_test.cc mysql_token_test.cc mysql_trouble_test.cc
+            mysql_fixture.cc ../kit/fixture.cc
     DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping)
   # With servers that are killed, read only, behind TLS, in another time zone, or three.
   simba_add_test(NAME mysql_server_test SOURCES galera_test.cc mysql_server_test.cc mysql_fixture.cc ../kit/fixture.cc
