@@ -24,6 +24,7 @@ end
 
 local found = not call('set', key, id, 'nx', 'px', lease) and call('mget', key, KEYS[3], KEYS[4])
 if not found or (found[1] == id and not found[2]) then
+  if found then call('pexpire', key, lease) end
   local token, floor = now, ARGV[4]
   if #floor > #now or (#floor == #now and floor >= now) then token = string.format('%.0f', floor + 1) end
   local last = call('set', KEYS[2], token, 'get')

@@ -40,6 +40,19 @@ TEST_F(RedisTest, ARenewalGivesTheWholeLeaseAgainAndPublishesNothing) {
   EXPECT_EQ(ear.message(), "end") << "a renewal was published";
 }
 
+TEST_F(RedisTest, ATermWithoutItsTokenIsANewOneWithTheWholeLease) {
+  const auto store = open();
+  const Token token = take(*store, m, "a~1").owner.token;
+  admin()({"DEL", key(":token")});
+  admin()({"PEXPIRE", key(), "15000"});
+  const Observation again = take(*store, m, "a~1");
+  EXPECT_GT(again.owner.token, token);
+  EXPECT_EQ(again.owner.transition_at - again.now, 30s);
+  for (const char* suffix : {"", ":token", ":lease"}) {
+    EXPECT_GT(left(admin(), key(suffix)), 15'000) << suffix;
+  }
+}
+
 TEST_F(RedisTest, AcquiredAndReleasedAreToldOnTheChannelOfTheMutex) {
   const auto store = open();
   Admin ear(url());
