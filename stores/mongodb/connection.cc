@@ -44,7 +44,7 @@ void Connection::look_around() {
   Document hello;
   hello.number("isMaster", 1);  // every version knows this name
   const Document reply = read(hello, limit_.deadline);
-  check_version(number_in(reply.get(), "maxWireVersion").value_or(0), endpoint_->where());
+  check_greeting(reply.get(), endpoint_->where());
 }
 
 // Milliseconds that the server may take.

@@ -113,6 +113,17 @@ void check_version(std::int64_t wire_version, const std::string& where) {
                   "by its own clock");
 }
 
+void check_greeting(const bson_t* hello, const std::string& where) {
+  if (text_in(hello, "msg") == "isdbgrid") {
+    throw Error(Errc::kMisconfigured,
+                start(where) +
+                    "this is mongos, a router of a sharded cluster; each router would decide by "
+                    "its own clock, and two owners were possible: name the members of a replica "
+                    "set");
+  }
+  check_version(number_in(hello, "maxWireVersion").value_or(0), where);
+}
+
 bool breaks_connection(const Failure& failure) {
   return failure.server_code() == 0 || failure.errc() == Errc::kUnreachable ||
          failure.errc() == Errc::kDenied;

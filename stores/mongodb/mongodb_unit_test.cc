@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "simba/mongodb.h"
+#include "stores/mongodb/document.h"
 #include "stores/mongodb/failure.h"
 
 // URLs, and what errors mean, without a server.
@@ -46,6 +47,21 @@ TEST(MongodbUrlTest, RefusesWhatItDoesNotKnowAndRepeatsNoPassword) {
   EXPECT_THAT(refusal("mongodb://h/?replicaset=x&connections=1"), HasSubstr("connections"));
   EXPECT_THAT(refusal("mongodb://u:canary?4711-and-so-on-and-on-and-on-and@h/"),
               Not(HasSubstr("4711")));
+}
+
+TEST(MongodbFailureTest, ARouterIsRefusedBecauseItsClockWouldDecide) {
+  Document hello;
+  hello.number("maxWireVersion", 17);
+  check_greeting(hello.get(), "h");
+  hello.text("msg", "isdbgrid");
+  try {
+    check_greeting(hello.get(), "h:1/db.c");
+    FAIL() << "mongos was let in";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisconfigured);
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("h:1/db.c"), HasSubstr("mongos"), HasSubstr("replica set")));
+  }
 }
 
 TEST(MongodbFailureTest, AServerBefore42IsRefusedWithTheReason) {
