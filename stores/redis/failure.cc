@@ -15,7 +15,7 @@ struct Meaning {
 
 constexpr std::string_view kWait = "nothing was changed";
 
-// By the first word, which the server's protocol fixes.
+// By the word, which the server's protocol fixes.
 constexpr std::array kMeanings{
     Meaning{"NOAUTH", Errc::kDenied,
             "the server wants a password: write redis://user:password@host, or password-file=FILE"},
@@ -46,8 +46,18 @@ constexpr std::array kMeanings{
     Meaning{"NOPROTO", Errc::kMisconfigured, "the server is too old; 6.2 is the oldest that works"},
 };
 
-const Meaning* meaning_of(std::string_view text) {
-  const std::string_view word = text.substr(0, text.find(' '));
+// The first; up to Redis 6.2, where a script met the error, that of the script's line.
+std::string_view word_of(std::string_view text) {
+  if (text.starts_with("ERR Error running script")) {
+    constexpr std::string_view kBefore = ": -";
+    if (const std::size_t at = text.rfind(kBefore); at != text.npos) {
+      text.remove_prefix(at + kBefore.size());
+    }
+  }
+  return text.substr(0, text.find(' '));
+}
+
+const Meaning* find_meaning(std::string_view word) {
   const auto* const it = std::find_if(kMeanings.begin(), kMeanings.end(),
                                       [&](const Meaning& each) { return each.word == word; });
   return it == kMeanings.end() ? nullptr : it;
@@ -61,27 +71,30 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-}  // namespace
-
-Error failure(const Reply& error, const std::string& where) {
+const Meaning& meaning_of(std::string_view text) {
   static constexpr Meaning kOther{"", Errc::kCorrupt, "this was not expected of the server"};
   static constexpr Meaning kOld{"", Errc::kMisconfigured,
                                 "the server does not know a command; 6.2 is the oldest that works"};
-  const std::string_view text = error.text;
-  const Meaning* meaning = meaning_of(text);
-  if (meaning == nullptr && text.find("unknown command") != text.npos) meaning = &kOld;
-  if (meaning == nullptr && text.find("The user executing the script") != text.npos) {
-    meaning = meaning_of("NOPERM");
-  }
-  if (meaning == nullptr) meaning = &kOther;
-  std::string what = where + ": " + std::string(meaning->advice);
-  if (meaning->word == "NOPERM") what += ": " + acl_advice();
-  return {meaning->code, what + " (" + one_line(text) + ')'};
+  if (const Meaning* known = find_meaning(word_of(text))) return *known;
+  if (text.find("unknown command") != text.npos) return kOld;
+  if (text.find("The user executing the script") != text.npos) return *find_meaning("NOPERM");
+  return kOther;
+}
+
+}  // namespace
+
+Error failure(const Reply& error, const std::string& where) {
+  const Meaning& meaning = meaning_of(error.text);
+  std::string what = where + ": " + std::string(meaning.advice);
+  if (meaning.word == "NOPERM") what += ": " + acl_advice();
+  return {meaning.code, what + " (" + one_line(error.text) + ')'};
 }
 
 bool wants_another_server(const Reply& error) {
-  return error.is_error("READONLY") || error.is_error("MASTERDOWN") || error.is_error("LOADING") ||
-         error.is_error("UNBLOCKED") || error.is_error("CLUSTERDOWN");
+  constexpr std::array<std::string_view, 5> kWords{"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED",
+                                                   "CLUSTERDOWN"};
+  return error.is_error() &&
+         std::find(kWords.begin(), kWords.end(), word_of(error.text)) != kWords.end();
 }
 
 std::string contender_acl() {

@@ -192,5 +192,29 @@ TEST(RedisFailure, ErrorsSayWhatToDo) {
   EXPECT_THAT(said("ERR odd\nline"), HasSubstr("odd line"));
 }
 
+// Redis 7 begins with the word also where a script met the error.
+TEST(RedisFailure, TroubleInAScriptOfRedis6IsKnownByItsWord) {
+  const auto reply = [](const std::string& text) {
+    return Reply{Reply::Kind::kError,
+                 0,
+                 "ERR Error running script (call to f_6b1bf486c81ceb7edf3c093f4c48582e38c0e791): "
+                 "@user_script:26: @user_script: 26: -" +
+                     text,
+                 {}};
+  };
+  const Reply replica = reply("READONLY You can't write against a read only replica.");
+  EXPECT_EQ(failure(replica, "here").errc(), Errc::kDenied);
+  EXPECT_TRUE(wants_another_server(replica));
+  for (const char* text :
+       {"OOM command not allowed when used memory > 'maxmemory'.",
+        "MISCONF Redis is configured to save RDB snapshots, but it is currently not able to "
+        "persist on disk.",
+        "NOREPLICAS Not enough good replicas to write."}) {
+    EXPECT_EQ(failure(reply(text), "here").errc(), Errc::kUnreachable) << text;
+    EXPECT_FALSE(wants_another_server(reply(text))) << text;
+  }
+  EXPECT_EQ(failure(reply("ERR odd"), "here").errc(), Errc::kCorrupt);
+}
+
 }  // namespace
 }  // namespace simba::redis
