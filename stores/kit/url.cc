@@ -70,6 +70,19 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   return "; did you mean '" + std::string(*best) + "'?";
 }
 
+void refuse_parameter(std::string_view whose, std::string_view query, std::string_view name,
+                      std::span<const std::string_view> known) {
+  constexpr std::size_t kLongestName = 32;
+  if (query.find('@') != query.npos) {
+    refuse_url(whose,
+               "a parameter is unknown, and an '@' follows: in a password '?' is written %3F, '&' "
+               "%26 and '@' %40");
+  }
+  if (name.size() > kLongestName) refuse_url(whose, "a parameter is unknown");
+  refuse_url(whose,
+             "there is no parameter '" + std::string(name) + '\'' + did_you_mean(name, known));
+}
+
 long parse_number(std::string_view whose, std::string_view name, std::string_view value, long least,
                   long most) {
   long number = 0;

@@ -26,6 +26,13 @@ SIMBA_EXPORT Query parse_query(std::string_view whose, std::string_view query);
 SIMBA_EXPORT std::string did_you_mean(std::string_view word,
                                       std::span<const std::string_view> known);
 
+// A parameter that is not known: its name and what may have been meant, unless the name may be a
+// piece of a password with a '?' in it. `query` is all that stands after the '?', as it was
+// written.
+[[noreturn]] SIMBA_EXPORT void refuse_parameter(std::string_view whose, std::string_view query,
+                                                std::string_view name,
+                                                std::span<const std::string_view> known);
+
 // A whole number within the limits, or a refusal that names them.
 SIMBA_EXPORT long parse_number(std::string_view whose, std::string_view name,
                                std::string_view value, long least, long most);

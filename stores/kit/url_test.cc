@@ -47,6 +47,19 @@ TEST(UrlTest, KnowsWhatWasMeant) {
   EXPECT_EQ(did_you_mean("conections", known), "; did you mean 'connections'?");
 }
 
+TEST(UrlTest, AnUnknownParameterIsNamedUnlessItMayBeAPieceOfAPassword) {
+  const std::array<std::string_view, 1> known{"table"};
+  const auto said = [&](std::string_view query, std::string_view name) {
+    return error_of([&] { refuse_parameter("x URL", query, name, known); });
+  };
+  EXPECT_EQ(said("tabel=1", "tabel"),
+            "x URL: there is no parameter 'tabel'; did you mean 'table'?");
+  EXPECT_THAT(said("canary=1@host/db?table=x", "canary"),
+              AllOf(HasSubstr("%3F"), Not(HasSubstr("canary"))));
+  const std::string long_name(33, 'c');
+  EXPECT_THAT(said(long_name + "=1", long_name), Not(HasSubstr("cc")));
+}
+
 TEST(UrlTest, ANumberHasLimits) {
   EXPECT_EQ(parse_number("x", "n", "8", 2, 9), 8);
   for (const char* bad : {"1", "10", "", "8x", "x", "99999999999999999999"}) {

@@ -45,6 +45,7 @@ TEST(MongodbUrlTest, RefusesWhatItDoesNotKnowAndRepeatsNoPassword) {
   EXPECT_THAT(refusal("mongodb://h/?colection=x"),
               AllOf(HasSubstr("colection"), HasSubstr("did you mean 'collection'")));
   EXPECT_THAT(refusal("mongodb://h/?replicaset=x&connections=1"), HasSubstr("connections"));
+  EXPECT_THAT(refusal("mongodb://u:can?ary=1@h/"), AllOf(HasSubstr("%3F"), Not(HasSubstr("ary"))));
   EXPECT_THAT(refusal("mongodb://u:canary?4711-and-so-on-and-on-and-on-and@h/"),
               Not(HasSubstr("4711")));
 }

@@ -51,14 +51,11 @@ bool is_known(const std::string& name) {
                      [&](std::string_view each) { return is_same(each, name); });
 }
 
-void check_name(const std::string& name) {
+void check_name(const std::string& name, std::string_view query) {
   if (is_known(name)) return;
-  // A long one is no name: a password with a '?' in it looks like this.
-  constexpr std::size_t kLongestName = 32;
-  if (name.size() > kLongestName) kit::refuse_url(kWhose, "a parameter is unknown");
   std::vector<std::string_view> known(kOurs.begin(), kOurs.end());
   known.insert(known.end(), kTheirs.begin(), kTheirs.end());
-  kit::refuse_url(kWhose, "there is no parameter '" + name + "'" + kit::did_you_mean(name, known));
+  kit::refuse_parameter(kWhose, query, name, known);
 }
 
 bool set_ours(MongodbOptions& options, const std::string& name, const std::string& value) {
@@ -87,7 +84,8 @@ MongodbOptions mongodb_options(std::string_view url) {
   if (question == url.npos) return options;
   // A '/' has to stand before the '?', which people forget.
   if (options.uri.find('/', options.uri.find("//") + 2) == options.uri.npos) options.uri += '/';
-  std::string_view rest = url.substr(question + 1);
+  const std::string_view query = url.substr(question + 1);
+  std::string_view rest = query;
   char separator = '?';
   while (!rest.empty()) {
     const std::string_view part = rest.substr(0, rest.find('&'));
@@ -95,7 +93,7 @@ MongodbOptions mongodb_options(std::string_view url) {
     const kit::Query one = kit::parse_query(kWhose, part);
     if (one.empty()) continue;
     if (set_ours(options, one[0].first, one[0].second)) continue;
-    check_name(one[0].first);
+    check_name(one[0].first, query);
     options.uri.append(1, separator).append(part);  // as it was written
     separator = '&';
   }

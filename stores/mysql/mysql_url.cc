@@ -55,11 +55,7 @@ void set(MysqlOptions& options, const std::string& name, const std::string& valu
 void set_all(MysqlOptions& options, std::string_view query) {
   for (const auto& [name, value] : kit::parse_query(kWhose, query)) {
     if (std::find(kParameters.begin(), kParameters.end(), name) == kParameters.end()) {
-      // A long one is no name: a password with a '?' in it looks like this.
-      constexpr std::size_t kLongestName = 32;
-      if (name.size() > kLongestName) kit::refuse_url(kWhose, "a parameter is unknown");
-      kit::refuse_url(
-          kWhose, "there is no parameter '" + name + "'" + kit::did_you_mean(name, kParameters));
+      kit::refuse_parameter(kWhose, query, name, kParameters);
     }
     set(options, name, value);
   }

@@ -91,6 +91,7 @@ TEST(MysqlUrl, SaysWhatIsWrongAndWhatWasMeant) {
 TEST(MysqlUrl, NeverRepeatsAPassword) {
   for (const char* url :
        {"mysql://me:canary%zz@db/app", "mysql://me:canary@db:canary/app",
+        "mysql://me:pa?canary=1@db/app",
         "mysql://me:can?ary-canary-canary-canary-canary-canary=1@db/app",
         "mysql://me:canary@[db/app", "mysql://me:canary@db/app?connect_timeout=canary"}) {
     const std::string error = error_of([&] { Endpoint{mysql_options(url)}; });

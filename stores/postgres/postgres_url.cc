@@ -24,17 +24,13 @@ std::vector<std::string_view> known_names(const PQconninfoOption* libpq) {
   return names;
 }
 
-void check_names(const kit::Query& query) {
+void check_names(const kit::Query& names, std::string_view query) {
   const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> libpq(PQconndefaults(),
                                                                              PQconninfoFree);
   const std::vector<std::string_view> known = known_names(libpq.get());
-  for (const auto& [name, value] : query) {
+  for (const auto& [name, value] : names) {
     if (std::find(known.begin(), known.end(), name) != known.end() || name == "ssl") continue;
-    // A long one is no name: a password with a '?' in it looks like this.
-    constexpr std::size_t kLongestName = 32;
-    if (name.size() > kLongestName) kit::refuse_url(kWhose, "a parameter is unknown");
-    kit::refuse_url(kWhose,
-                    "there is no parameter '" + name + "'" + kit::did_you_mean(name, known));
+    kit::refuse_parameter(kWhose, query, name, known);
   }
 }
 
@@ -69,7 +65,7 @@ PostgresOptions postgres_options(std::string_view url) {
   if (question == url.npos) return options;
   const std::string_view query = url.substr(question + 1);
   const kit::Query names = kit::parse_query(kWhose, query);
-  check_names(names);
+  check_names(names, query);
   std::string_view rest = query;
   char separator = '?';
   for (const auto& [name, value] : names) {

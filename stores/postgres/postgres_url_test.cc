@@ -82,6 +82,7 @@ TEST(PostgresUrl, SaysWhatIsWrongAndWhatWasMeant) {
 TEST(PostgresUrl, NeverRepeatsAPassword) {
   for (const char* url :
        {"postgresql://me:canary%zz@db/app", "postgresql://me:canary@db:port:port/app?x=canary",
+        "postgresql://me:pa?canary=1@db/app",
         "postgresql://me:can?ary-canary-canary-canary-canary-canary=1@db/app",
         "postgresql://me:canary@[db/app",
         "postgresql://me:canary@db/app?connect_timeout=canary&table=x"}) {

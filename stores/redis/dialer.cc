@@ -59,6 +59,10 @@ void add_credentials(Commands& commands, const std::string& user, const std::str
   }
 }
 
+void check_login(const std::string& password, const Replies& replies, const std::string& where) {
+  if (!password.empty() && replies.front().is_error()) throw login_failure(replies.front(), where);
+}
+
 // With the address in front, and without the doubt: nothing of ours was asked yet.
 Error cannot_open(const Address& address, const Error& error) {
   return {error.errc(), "redis at " + address.text() + ": " + error.what()};
@@ -173,6 +177,7 @@ void Dialer::greet(Connection& connection, Purpose purpose, LocalTime deadline,
     commands.add({"INFO"}).add({"TIME"});
   }
   Replies replies = connection.run(commands, deadline, &stop);
+  check_login(options_.password, replies, connection.where());
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const bool matters = i < needed || replies[i].is_error("NOAUTH");
     if (matters && replies[i].is_error()) throw failure(replies[i], connection.where());
@@ -249,6 +254,7 @@ std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime d
   add_credentials(commands, options_.sentinel_user, options_.sentinel_password);
   commands.add({"SENTINEL", "get-master-addr-by-name", options_.master});
   const Replies replies = connection->run(commands, share, &stop);
+  check_login(options_.sentinel_password, replies, "the sentinel at " + sentinel.text());
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw failure(reply, "the sentinel at " + sentinel.text());
   }

@@ -90,6 +90,13 @@ Error failure(const Reply& error, const std::string& where) {
   return {meaning.code, what + " (" + one_line(error.text) + ')'};
 }
 
+Error login_failure(const Reply& error, const std::string& where) {
+  const Meaning& meaning = meaning_of(error.text);
+  return {meaning.code, where + ": " + std::string(meaning.advice) +
+                            " (the answer to AUTH, which is not repeated: it may hold the "
+                            "password; does the server have a password for this user?)"};
+}
+
 bool wants_another_server(const Reply& error) {
   constexpr std::array<std::string_view, 5> kWords{"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED",
                                                    "CLUSTERDOWN"};

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 #include "simba/locker.h"
@@ -42,6 +43,29 @@ TEST_F(ServerTest, AKilledServerThatKeepsItsDataKeepsTermsAndTokens) {
   EXPECT_EQ(renew(*store, m, owner.wire_id(), token).owner.token, token);
   EXPECT_TRUE(owner.is_owner());
   EXPECT_EQ(owner.released(), 0);
+}
+
+// It repeats the arguments of a command that it does not know.
+TEST_F(ServerTest, APasswordIsNotRepeatedWhateverTheServerSays) {
+  const servers::Directory directory;
+  const std::string file = directory.path() / "more.conf";
+  std::ofstream(file) << "rename-command AUTH \"\"\n";
+  servers::RedisServer server({.config = {{"include", file}}});
+  server.start();
+  for (const std::string who : {"me:canary-pw", ":canary-pw"}) {
+    std::string url = server.url();
+    const std::string error =
+        error_of([&] { observe(*open(url.insert(url.find("//") + 2, who + '@')), m); });
+    EXPECT_THAT(error, HasSubstr("AUTH"));
+    EXPECT_THAT(error, ::testing::Not(HasSubstr("canary")));
+  }
+  const std::string sentinel = "redis+sentinel://" + server.address() + "/main?sentinel-user=me&";
+  RedisOptions options = redis_options(sentinel + "connect-timeout=5000");
+  options.sentinel_password = "canary-pw";
+  const std::string error = error_of([&] { observe(*open_redis(options), m); });
+  EXPECT_THAT(error, HasSubstr("AUTH"));
+  EXPECT_THAT(error, ::testing::Not(HasSubstr("canary")));
+  EXPECT_EQ(log.count("canary"), 0U);
 }
 
 TEST_F(ServerTest, WithoutAServerAnOwnerLosesInTimeAndContendsAgainWhenItIsBack) {

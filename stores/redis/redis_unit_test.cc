@@ -80,7 +80,8 @@ TEST(RedisUrl, WhatIsWrongIsNamedAndValuesAreNotRepeated) {
   EXPECT_THAT(refusal("redis:h"), HasSubstr("//"));
   EXPECT_THAT(refusal("redis://h?password-file=/nowhere"), HasSubstr("password-file"));
   EXPECT_THAT(refusal("redis://h?cert-file=x"), HasSubstr("key-file"));
-  for (const char* url : {"redis://canary:canary@h?queue=canary", "redis://h/canary"}) {
+  for (const char* url :
+       {"redis://canary:canary@h?queue=canary", "redis://h/canary", "redis://u:pa?canary=1@h"}) {
     EXPECT_EQ(refusal(url).find("canary"), std::string::npos) << url;
   }
 }

@@ -93,11 +93,7 @@ void set_all(RedisOptions& options, std::string_view query) {
       set(options, name, value);
       continue;
     }
-    // A long one is no name: a password with a '?' in it looks like this.
-    constexpr std::size_t kLongestName = 32;
-    if (name.size() > kLongestName) kit::refuse_url(kWhose, "a parameter is unknown");
-    kit::refuse_url(kWhose,
-                    "there is no parameter '" + name + "'" + kit::did_you_mean(name, kKnown));
+    kit::refuse_parameter(kWhose, query, name, kKnown);
   }
 }
 

@@ -29,7 +29,8 @@ std::string read_password(const std::string& file) {
   return password;
 }
 
-void set(ZookeeperOptions& options, const std::string& name, const std::string& value) {
+void set(ZookeeperOptions& options, std::string_view query, const std::string& name,
+         const std::string& value) {
   constexpr long kDay = 86'400'000;
   if (name == "session-timeout") {
     options.session_timeout = milliseconds{kit::parse_number(kWhose, name, value, 100, kDay)};
@@ -46,10 +47,7 @@ void set(ZookeeperOptions& options, const std::string& name, const std::string& 
   } else if (name == "tls") {
     kit::refuse_url(kWhose, "the ZooKeeper client library of this build has no TLS");
   } else {
-    constexpr std::size_t kLongestName = 32;  // a longer one may be a password with a '?' in it
-    if (name.size() > kLongestName) kit::refuse_url(kWhose, "a parameter is unknown");
-    kit::refuse_url(kWhose,
-                    "there is no parameter '" + name + "'" + kit::did_you_mean(name, kNames));
+    kit::refuse_parameter(kWhose, query, name, kNames);
   }
 }
 
@@ -93,8 +91,8 @@ ZookeeperOptions zookeeper_options(std::string_view url) {
   }
   ZookeeperOptions options;
   const std::size_t question = rest.find('?');
-  const kit::Query query =
-      kit::parse_query(kWhose, question == rest.npos ? "" : rest.substr(question + 1));
+  const std::string_view query = question == rest.npos ? "" : rest.substr(question + 1);
+  const kit::Query parameters = kit::parse_query(kWhose, query);
   rest = rest.substr(0, question);
   if (rest.starts_with("//")) rest.remove_prefix(2);
   const std::size_t slash = rest.find('/');
@@ -106,7 +104,7 @@ ZookeeperOptions zookeeper_options(std::string_view url) {
     authority.remove_prefix(at + 1);
   }
   if (!authority.empty()) options.servers = servers_of(authority);
-  for (const auto& [name, value] : query) set(options, name, value);
+  for (const auto& [name, value] : parameters) set(options, query, name, value);
   zookeeper::check_options(options);
   return options;
 }
