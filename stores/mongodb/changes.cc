@@ -119,10 +119,11 @@ class Changes::Heard : public Watch {
   std::shared_ptr<kit::Reader> reader_;
 };
 
-std::shared_ptr<Changes> Changes::of(const std::shared_ptr<Endpoint>& endpoint) {
-  if (endpoint->is_users()) return std::make_shared<Changes>(endpoint);
+std::shared_ptr<Changes> Changes::of(const std::shared_ptr<Endpoint>& endpoint,
+                                     const std::shared_ptr<kit::SharedLog>& log) {
+  if (endpoint->is_users()) return std::make_shared<Changes>(endpoint, log);
   return kit::PerProcess<Changes>::get(endpoint->identity(),
-                                       [&] { return std::make_shared<Changes>(endpoint); });
+                                       [&] { return std::make_shared<Changes>(endpoint, log); });
 }
 
 std::unique_ptr<Watch> Changes::add(std::string_view mutex, std::function<void()> wake) {

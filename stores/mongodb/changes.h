@@ -7,6 +7,7 @@
 
 #include "simba/store.h"
 #include "stores/kit/reader.h"
+#include "stores/kit/shared_log.h"
 #include "stores/kit/watchers.h"
 #include "stores/mongodb/endpoint.h"
 
@@ -24,12 +25,17 @@ namespace simba::mongodb {
 class Changes : public std::enable_shared_from_this<Changes> {
  public:
   // The one of this process for such an endpoint; a new one where the user brings the pool.
-  static std::shared_ptr<Changes> of(const std::shared_ptr<Endpoint>& endpoint);
+  // `log` is where the endpoint says its lines, and from then on those of the shared one.
+  static std::shared_ptr<Changes> of(const std::shared_ptr<Endpoint>& endpoint,
+                                     const std::shared_ptr<kit::SharedLog>& log);
 
-  explicit Changes(std::shared_ptr<Endpoint> endpoint) : endpoint_(std::move(endpoint)) {}
+  Changes(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<kit::SharedLog> log)
+      : endpoint_(std::move(endpoint)), log_(std::move(log)) {}
 
   // Null where no thread is left for it.
   std::unique_ptr<Watch> add(std::string_view mutex, std::function<void()> wake);
+  // Where its own lines are said.
+  const std::shared_ptr<kit::SharedLog>& log() const { return log_; }
   void wake(std::string_view mutex) { watchers_->wake(mutex); }
 
  private:
@@ -37,6 +43,7 @@ class Changes : public std::enable_shared_from_this<Changes> {
   bool start();
 
   const std::shared_ptr<Endpoint> endpoint_;
+  const std::shared_ptr<kit::SharedLog> log_;
   const std::shared_ptr<kit::Watchers> watchers_ = std::make_shared<kit::Watchers>();
   std::mutex mutex_;
   std::shared_ptr<kit::Reader> reader_;  // guarded by mutex_

@@ -30,9 +30,11 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint) {
 MongodbStore::MongodbStore(const MongodbOptions& options)
     : traits_{"mongodb", kMaxMutex, kMaxOwner, false},
       process_(getpid()),
-      endpoint_(Endpoint::make(options)),
+      own_lines_(kit::SharedLog::add(log_, options.log)),
+      endpoint_(Endpoint::make(kit::with_log(options, log_))),
       mutexes_(*endpoint_),
-      changes_(Changes::of(endpoint_)),
+      changes_(Changes::of(endpoint_, log_)),
+      shared_lines_(kit::SharedLog::add(changes_->log(), options.log)),
       pool_(pool_options(endpoint_)) {}
 
 MongodbStore::~MongodbStore() {

@@ -10,6 +10,7 @@
 #include "simba/mongodb.h"
 #include "simba/store.h"
 #include "stores/kit/pool.h"
+#include "stores/kit/shared_log.h"
 #include "stores/mongodb/changes.h"
 #include "stores/mongodb/connection.h"
 #include "stores/mongodb/endpoint.h"
@@ -45,9 +46,12 @@ class MongodbStore : public Store {
 
   const StoreTraits traits_;
   const pid_t process_;
+  const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
+  const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
   const MutexCollection mutexes_;
   const std::shared_ptr<Changes> changes_;
+  const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
   kit::Pool pool_;
 };
 

@@ -50,8 +50,9 @@ class Listener::Heard : public Watch {
   std::shared_ptr<Bells::Bell> bell_;
 };
 
-std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint) {
-  const auto make = [&] { return std::make_shared<Listener>(endpoint); };
+std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint,
+                                       const std::shared_ptr<kit::SharedLog>& log) {
+  const auto make = [&] { return std::make_shared<Listener>(endpoint, log); };
   if (endpoint->options().connector) return make();
   return kit::PerProcess<Listener>::get(identity_of(*endpoint), make);
 }

@@ -35,8 +35,10 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint) {
 MysqlStore::MysqlStore(const MysqlOptions& options)
     : traits_{"mysql", kMaxMutex, options.max_id_length, false},
       process_(getpid()),
-      endpoint_(std::make_shared<Endpoint>(options)),
-      listener_(Listener::of(endpoint_)),
+      own_lines_(kit::SharedLog::add(log_, options.log)),
+      endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
+      listener_(Listener::of(endpoint_, log_)),
+      shared_lines_(kit::SharedLog::add(listener_->log(), options.log)),
       pool_(pool_options(endpoint_)) {}
 
 MysqlStore::~MysqlStore() {

@@ -10,6 +10,7 @@
 #include "simba/mysql.h"
 #include "simba/store.h"
 #include "stores/kit/pool.h"
+#include "stores/kit/shared_log.h"
 #include "stores/mysql/connection.h"
 #include "stores/mysql/endpoint.h"
 #include "stores/mysql/listener.h"
@@ -46,8 +47,11 @@ class MysqlStore : public Store {
 
   const StoreTraits traits_;
   const pid_t process_;
+  const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
+  const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
   const std::shared_ptr<Listener> listener_;
+  const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
   Released released_;
   kit::Pool pool_;
 };

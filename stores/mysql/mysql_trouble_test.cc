@@ -182,6 +182,22 @@ TEST_F(MysqlTroubleTest, ADoorbellThatWasCutIsHeardAgainAndTellsSoMeanwhile) {
   EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint after the gap";
 }
 
+TEST_F(MysqlTroubleTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
+  prepare_user();
+  Lines first, second;
+  MysqlOptions same = options(user);
+  same.log = first.sink();
+  auto gone = open_mysql(same);
+  same.log = second.sink();
+  const auto left = open_mysql(same);
+  const auto watch = left->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  gone.reset();
+  cut_connections();
+  EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") == 1; }));
+  EXPECT_EQ(first.count("waiters poll"), 0U);
+}
+
 TEST_F(MysqlTroubleTest, ANetworkThatSwallowsAnswersMakesTermsNeitherLongerNorDouble) {
   const auto direct = open();
   servers::Relay relay(options().hosts.at(0).second);

@@ -66,10 +66,11 @@ class Listener::Heard : public Watch {
   std::shared_ptr<kit::Reader> reader_;
 };
 
-std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint) {
-  if (endpoint->options().connector) return std::make_shared<Listener>(endpoint);
+std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint,
+                                       const std::shared_ptr<kit::SharedLog>& log) {
+  if (endpoint->options().connector) return std::make_shared<Listener>(endpoint, log);
   return kit::PerProcess<Listener>::get(identity_of(*endpoint),
-                                        [&] { return std::make_shared<Listener>(endpoint); });
+                                        [&] { return std::make_shared<Listener>(endpoint, log); });
 }
 
 std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {

@@ -35,9 +35,11 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint,
 PostgresStore::PostgresStore(const PostgresOptions& options)
     : traits_{"postgres", kMaxMutex, kMaxOwner, false},
       process_(getpid()),
-      endpoint_(std::make_shared<Endpoint>(options)),
+      own_lines_(kit::SharedLog::add(log_, options.log)),
+      endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
       table_(std::make_shared<MutexTable>(*endpoint_)),
-      listener_(Listener::of(endpoint_)),
+      listener_(Listener::of(endpoint_, log_)),
+      shared_lines_(kit::SharedLog::add(listener_->log(), options.log)),
       pool_(pool_options(endpoint_, table_)) {}
 
 PostgresStore::~PostgresStore() {

@@ -10,6 +10,7 @@
 #include "simba/postgres.h"
 #include "simba/store.h"
 #include "stores/kit/pool.h"
+#include "stores/kit/shared_log.h"
 #include "stores/postgres/connection.h"
 #include "stores/postgres/endpoint.h"
 #include "stores/postgres/listener.h"
@@ -48,9 +49,12 @@ class PostgresStore : public Store {
 
   const StoreTraits traits_;
   const pid_t process_;
+  const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
+  const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
   const std::shared_ptr<const MutexTable> table_;
   const std::shared_ptr<Listener> listener_;
+  const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
   kit::Pool pool_;
 };
 

@@ -164,6 +164,21 @@ TEST_F(PostgresTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTer
   EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
 }
 
+TEST_F(PostgresTroubleTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
+  Lines first, second;
+  PostgresOptions same = options();
+  same.log = first.sink();
+  auto gone = open_postgres(same);
+  same.log = second.sink();
+  const auto left = open_postgres(same);
+  const auto watch = left->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  gone.reset();
+  cut_connections();
+  EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") == 1; }));
+  EXPECT_EQ(first.count("waiters poll"), 0U);
+}
+
 TEST_F(PostgresTroubleTest, AReaderThatWasCutListensAgainAndTellsSoMeanwhile) {
   const auto store = open(), other = open("postgres", "application_name=other-" + table);
   std::atomic<int> wakes{0};

@@ -75,8 +75,10 @@ void throw_common(const std::vector<Request>& requests) {
 
 }  // namespace
 
-RedisStore::RedisStore(std::shared_ptr<Session> session)
-    : process_(getpid()), session_(std::move(session)) {}
+RedisStore::RedisStore(std::shared_ptr<Session> session, const LogSink& log)
+    : process_(getpid()),
+      session_(std::move(session)),
+      lines_(kit::SharedLog::add(session_->log, log)) {}
 
 RedisStore::~RedisStore() {
   if (getpid() != process_) kit::leave_alone(std::move(session_));  // the parent's
@@ -318,7 +320,7 @@ void RedisStore::check_label(std::string_view label) const {
 namespace simba::inline v0 {
 
 std::shared_ptr<Store> open_redis(const RedisOptions& options) {
-  return std::make_shared<redis::RedisStore>(redis::Session::of(options));
+  return std::make_shared<redis::RedisStore>(redis::Session::of(options), options.log);
 }
 
 }  // namespace simba::inline v0

@@ -21,7 +21,7 @@ namespace simba::redis {
 // everything as it is.
 class RedisStore : public Store {
  public:
-  explicit RedisStore(std::shared_ptr<Session> session);
+  RedisStore(std::shared_ptr<Session> session, const LogSink& log);
   RedisStore(const RedisStore&) = delete;
   RedisStore& operator=(const RedisStore&) = delete;
   ~RedisStore() override;
@@ -56,6 +56,7 @@ class RedisStore : public Store {
 
   const pid_t process_;
   std::shared_ptr<Session> session_;
+  const std::shared_ptr<kit::SharedLog::Ticket> lines_;
 };
 
 }  // namespace simba::redis

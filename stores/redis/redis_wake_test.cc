@@ -262,5 +262,20 @@ TEST_F(RedisTest, AQueueOfOurOwnIsNotThatOfJvmSimba) {
   EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; }));
 }
 
+TEST_F(RedisTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
+  Lines first, second;
+  RedisOptions same = redis_options(url("client-name=pair" + m));
+  same.log = first.sink();
+  auto gone = open_redis(same);
+  same.log = second.sink();
+  const auto left = open_redis(same);
+  const Hints hints(*left, m);
+  ASSERT_TRUE(hints.awaits_live());
+  gone.reset();
+  admin()({"CLIENT", "KILL", "TYPE", "pubsub"});
+  EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") > 0; }));
+  EXPECT_EQ(first.count("waiters poll"), 0U);
+}
+
 }  // namespace
 }  // namespace simba::redis

@@ -28,7 +28,7 @@ std::string identity_of(const RedisOptions& options) {
 }  // namespace
 
 Session::Session(const RedisOptions& options)
-    : courier(std::make_shared<Courier>(std::make_shared<Dialer>(options))),
+    : courier(std::make_shared<Courier>(std::make_shared<Dialer>(kit::with_log(options, log)))),
       listener(std::make_shared<Listener>(courier)),
       requests(options, listener->id()) {}
 
