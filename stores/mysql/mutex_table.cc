@@ -3,15 +3,13 @@
 #include <algorithm>
 
 #include "stores/kit/batches.h"
-#include "stores/kit/claims.h"
+#include "stores/mysql/answers.h"
 #include "stores/mysql/bell.h"
 #include "stores/mysql/prepared.h"
 #include "stores/mysql/statements.h"
 
 namespace simba::mysql {
 namespace {
-
-StoreTime at(std::uint64_t ms) { return StoreTime{milliseconds{static_cast<std::int64_t>(ms)}}; }
 
 // Three quarters of what is left: the answer needs time too.
 milliseconds limit_of(LocalTime deadline) {
@@ -26,59 +24,6 @@ Prepared& start(Connection& connection, std::size_t which, LocalTime deadline) {
   Prepared& statement = connection.prepared(which, deadline);
   if (!connection.statements().shape.is_mariadb) return statement;
   return statement.number(count_of(limit_of(deadline)));
-}
-
-// A row that does not exist is nobody's. One that the server takes for this mutex and that is
-// spelled differently would be waited for for ever.
-template <class Row>
-Observation read_row(const Row& row, std::string_view mutex) {
-  const StoreTime now = at(row.number(Column::kNow));
-  if (row.is_null(Column::kMutex)) return {MutexOwner::none(), now};
-  const std::string_view found = row.text(Column::kMutex);
-  if (found != mutex) {
-    throw Error(Errc::kMisconfigured,
-                "mysql: the table takes the mutex '" + std::string(mutex) + "' and its row '" +
-                    std::string(found) +
-                    "' for the same name, so that both can never be there: use one spelling, or "
-                    "give the column mutex a type that compares bytes (VARBINARY(66))");
-  }
-  const std::uint64_t token = row.number(Column::kToken);
-  if (token > kit::kMaxToken) {
-    throw Error(Errc::kCorrupt, "mysql: a row holds the token " + std::to_string(token) +
-                                    ", which is beyond " + std::to_string(kit::kMaxToken));
-  }
-  return {{std::string(row.text(Column::kOwner)), at(row.number(Column::kAcquired)),
-           at(row.number(Column::kTtl)), at(row.number(Column::kTransition)), token},
-          now};
-}
-
-// A row with the last token there is can never be taken again: that is no answer to a take.
-template <class Row>
-Answer read_answer(const Row& row, std::string_view mutex, const Claim* claim,
-                   const Shape& shape) try {
-  Observation seen = read_row(row, mutex);
-  if (claim == nullptr) return seen;
-  const Token most = shape.has_token ? kit::kMaxToken : Token{4'294'967'295};
-  if (!claim->renews() && seen.owner.token >= most) {
-    return Error(Errc::kCorrupt,
-                 "mysql: the row of this mutex holds a token at the end of its range");
-  }
-  if (!claim->renews()) kit::set_time_of_refusal(seen, *claim);
-  // Kept for the term, where the row holds no token, or not yet.
-  const bool is_kept = !shape.has_token || seen.owner.token == 0;
-  if (claim->renews() && is_kept && seen.owner.is_owner(claim->wire_id)) {
-    seen.owner.token = claim->token;
-  }
-  return seen;
-} catch (const Error& error) {
-  return error;
-}
-
-template <class Row>
-std::size_t place_in(const Row& row, unsigned column, std::size_t count) {
-  const std::uint64_t place = row.number(column);
-  if (place >= 1 && place <= count) return place - 1;
-  refuse_answer("is about claim " + std::to_string(place) + " of " + std::to_string(count));
 }
 
 Answer observe_one(Connection& connection, std::string_view mutex, const Claim* claim,

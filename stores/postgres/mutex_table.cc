@@ -4,15 +4,11 @@
 #include <array>
 #include <charconv>
 
-#include "stores/kit/claims.h"
+#include "stores/postgres/answers.h"
 #include "stores/postgres/statements.h"
 
 namespace simba::postgres {
 namespace {
-
-constexpr int kPlace = 6;  // the column
-
-StoreTime at(std::int64_t ms) { return StoreTime{milliseconds{ms}}; }
 
 // Three quarters of what is left: the answer needs time too. In milliseconds, as text.
 struct LockLimit {
@@ -26,41 +22,6 @@ struct LockLimit {
   std::array<char, 16> digits{};
   std::size_t size;
 };
-
-// A row that does not exist is nobody's.
-Observation read_row(const Result& result, int row) {
-  const StoreTime now = at(result.number(row, 5));
-  if (result.is_null(row, 0)) return {MutexOwner::none(), now};
-  const std::int64_t token = result.number(row, 4);
-  if (token < 0) {
-    throw Error(Errc::kCorrupt,
-                "postgres: a row of the table holds the token " + std::to_string(token));
-  }
-  return {{std::string(result.text(row, 0)), at(result.number(row, 1)), at(result.number(row, 2)),
-           at(result.number(row, 3)), static_cast<Token>(token)},
-          now};
-}
-
-// A row with the last token there is can never be taken again: that is no answer to a take.
-Answer read_answer(const Result& result, int row, bool to_a_take) try {
-  Observation seen = read_row(result, row);
-  if (to_a_take && seen.owner.token >= kit::kMaxToken) {
-    return Error(Errc::kCorrupt,
-                 "postgres: the row of this mutex holds a token at the end of its range");
-  }
-  return seen;
-} catch (const Error& error) {
-  return error;
-}
-
-std::size_t place_of(const Result& result, int row, int column, std::size_t count) {
-  const std::int64_t place = result.number(row, column);
-  if (place < 1 || static_cast<std::uint64_t>(place) > count) {
-    throw Error(Errc::kCorrupt, "postgres: an answer to claim " + std::to_string(place) + " of " +
-                                    std::to_string(count));
-  }
-  return static_cast<std::size_t>(place) - 1;
-}
 
 std::int64_t lease_of(const Claim& claim) { return (claim.ttl + claim.transition).count(); }
 
@@ -102,7 +63,7 @@ Answer MutexTable::contend_one(Connection& connection, const Claim& claim, Local
   // Somebody was faster between the look and the lock: now the look shows who.
   if (result.rows() == 0) result = ask_one(connection, claim, deadline);
   if (result.rows() == 0) return Blocked{};
-  return read_answer(result, 0, !claim.renews());
+  return read_answer(result, 0, claim.renews() ? Asked::kOther : Asked::kTake);
 } catch (const Failure& error) {
   if (!error.is(SqlState::kLocked)) throw;
   return Blocked{};
@@ -134,7 +95,8 @@ Answers MutexTable::contend_many(Connection& connection, std::span<const Claim> 
       connection.run(statements_[takes ? kTakeMany : kRenewMany], parameters, deadline);
   Answers answers(claims.size(), Blocked{});
   for (int row = 0; row < result.rows(); ++row) {
-    answers[place_of(result, row, kPlace, claims.size())] = read_answer(result, row, takes);
+    answers[place_of(result, row, kPlace, claims.size())] =
+        read_answer(result, row, takes ? Asked::kTake : Asked::kOther);
   }
   return answers;
 }
@@ -189,7 +151,8 @@ Answers MutexTable::observe(Connection& connection, std::span<const std::string_
   const Error missing(Errc::kCorrupt, "postgres: the server gave no answer about this mutex");
   Answers answers(mutexes.size(), missing);
   for (int row = 0; row < result.rows(); ++row) {
-    answers[place_of(result, row, kPlace, mutexes.size())] = read_answer(result, row, false);
+    answers[place_of(result, row, kPlace, mutexes.size())] =
+        read_answer(result, row, Asked::kOther);
   }
   return answers;
 }

@@ -50,7 +50,4 @@ class Dialer {
   mutable std::atomic<bool> warned_of_eviction_{false}, warned_of_blindness_{false};
 };
 
-// "host", "host:port", "[::1]:port", "/path". Throws Error (kMisconfigured).
-Address parse_address(std::string_view text, std::uint16_t default_port);
-
 }  // namespace simba::redis

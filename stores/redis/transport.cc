@@ -101,12 +101,6 @@ Found resolve(const Address& address) {
 
 }  // namespace
 
-std::string Address::text() const {
-  if (is_socket()) return host;
-  const bool numeric6 = host.find(':') != host.npos;
-  return (numeric6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
-}
-
 Transport::Transport(int descriptor) : descriptor_(descriptor) {
   // Who does not want to wait says so in each call.
   fcntl(descriptor_, F_SETFL, fcntl(descriptor_, F_GETFL) & ~O_NONBLOCK);

@@ -6,19 +6,9 @@
 
 #include "simba/time.h"
 #include "stores/kit/worker.h"
+#include "stores/redis/address.h"
 
 namespace simba::redis {
-
-// Where a server listens: a host and a port, or the path of a socket.
-struct Address {
-  std::string host;  // or the path, which begins with '/'
-  std::uint16_t port = 0;
-
-  bool is_socket() const { return host.starts_with('/'); }
-  std::string text() const;  // "host:port", "[::1]:port", "/path"
-  friend bool operator==(const Address&, const Address&) = default;
-  friend auto operator<=>(const Address&, const Address&) = default;
-};
 
 // Bytes to and from a server, in the clear; never raises SIGPIPE, and does not wait unless it says
 // so.
