@@ -31,10 +31,16 @@ void say(std::string_view line) { write_all(STDERR_FILENO, "simba: " + std::stri
 bool print(std::string_view text) { return write_all(STDOUT_FILENO, text); }
 
 std::string printable(std::string_view text) {
-  std::string clean(text);
-  std::replace_if(
-      clean.begin(), clean.end(),
-      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0xffU;
+  };
+  std::string clean;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_c1 = byte(i) == 0xc2 && byte(i + 1) < 0xa0;  // U+0080 to U+009F: two bytes
+    const bool is_shown = !is_c1 && byte(i) >= 0x20 && byte(i) != 0x7f;
+    clean += is_shown ? text[i] : '?';
+    if (is_c1) ++i;
+  }
   return clean;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/store_span.h"
 #include "simba/contender_id.h"
 
 namespace simba::cli {
@@ -14,9 +15,9 @@ OwnerView::OwnerView(std::string name, const Observation& seen)
   if (free) return;
   owner = seen.owner.id;
   label = label_of(owner);
-  lease_left = std::max(seen.owner.transition_at - seen.now, milliseconds{0});
+  lease_left = std::max(core::span_until(seen.owner.transition_at, seen.now), milliseconds{0});
   if (seen.owner.acquired_at && !owner.empty()) {
-    held_for = std::max(seen.now - *seen.owner.acquired_at, milliseconds{0});
+    held_for = std::max(core::span_until(seen.now, *seen.owner.acquired_at), milliseconds{0});
   }
 }
 

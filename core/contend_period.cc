@@ -3,17 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/store_span.h"
+
 namespace simba::inline v0 {
-namespace {
-
-// An end that is out of sight is a year away: the sums below must not overflow.
-constexpr milliseconds kForever = std::chrono::hours{24 * 365};
-
-milliseconds left(StoreTime until, StoreTime now) {
-  return until > now && until - now > kForever ? kForever : until - now;
-}
-
-}  // namespace
 
 ContendPeriod::ContendPeriod(std::string wire_id, Jitter jitter)
     : wire_id_(std::move(wire_id)), jitter_(jitter) {}
@@ -27,12 +19,14 @@ milliseconds ContendPeriod::contender_delay(const MutexOwner& owner, StoreTime n
   const auto range =
       static_cast<std::uint64_t>(std::max((jitter.to - from).count(), milliseconds::rep{0}));
   const milliseconds drawn{range == 0 ? 0 : static_cast<milliseconds::rep>(random % range)};
-  return left(owner.transition_at, now) + from + drawn;
+  return core::span_until(owner.transition_at, now) + from + drawn;
 }
 
 milliseconds ContendPeriod::next_delay(const MutexOwner& owner, StoreTime now,
                                        std::uint64_t random) const {
-  if (owner.is_owner(wire_id_)) return left(owner.ttl_at.value_or(owner.transition_at), now);
+  if (owner.is_owner(wire_id_)) {
+    return core::span_until(owner.ttl_at.value_or(owner.transition_at), now);
+  }
   return contender_delay(owner, now, jitter_, random);
 }
 

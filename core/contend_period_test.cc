@@ -85,6 +85,15 @@ TEST(ContendPeriodTest, AMomentThatHasPassedIsNegativeUnlessEnsured) {
   EXPECT_EQ(period.ensure_next_delay(owner("me", -5s, 2s), kNow, 0), 0ms);
 }
 
+TEST(ContendPeriodTest, TimesAtTheEndsOfTheirRangeAreAYearApart) {
+  const ContendPeriod period{"me", kNoJitter};
+  MutexOwner far = owner("other", 5s, 7s);
+  far.transition_at = StoreTime::max();
+  EXPECT_EQ(period.next_delay(far, StoreTime::min(), 0), 365 * 24h);
+  far.transition_at = StoreTime::min();
+  EXPECT_EQ(period.next_delay(far, StoreTime::max(), 0), -365 * 24h);
+}
+
 TEST(ContendPeriodTest, NobodyIsNotTheContenderWithTheEmptyId) {
   const ContendPeriod period{"", kNoJitter};
   EXPECT_EQ(period.next_delay(owner("", 5s, 7s), kNow, 0), 7s);  // evicted: the lease stays

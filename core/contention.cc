@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/store_span.h"
 #include "simba/contend_period.h"
 #include "simba/contender_id.h"
 
@@ -10,7 +11,6 @@ namespace simba::core {
 namespace {
 
 constexpr LocalTime kNever = LocalTime::max();
-constexpr milliseconds kForever = std::chrono::hours{24 * 365};
 constexpr milliseconds kPollWithPush{5000};
 constexpr milliseconds kPollWithoutPush{1000};
 constexpr nanoseconds kShortestWait = milliseconds{1};
@@ -21,12 +21,6 @@ constexpr int kMemory = 2;
 constexpr nanoseconds kStoodStill = milliseconds{500};
 // One grant may be short by bad luck; so many are the store's settings.
 constexpr unsigned kNoLuck = 3;
-
-// What a store says may be far away, or nonsense: more than a year is a year.
-milliseconds left(StoreTime until, StoreTime now) {
-  if (until >= now) return until - now < kForever ? until - now : kForever;
-  return now - until < kForever ? until - now : -kForever;
-}
 
 }  // namespace
 
@@ -358,14 +352,14 @@ void Contention::extend(const Observation& seen, LocalTime sent) {
 }
 
 nanoseconds Contention::believed_for(const Observation& seen) const {
-  const nanoseconds granted = left(seen.owner.transition_at, seen.now);
+  const nanoseconds granted = span_until(seen.owner.transition_at, seen.now);
   return timing_.revoke_at - std::max(nanoseconds{0}, timing_.lease() - granted);
 }
 
 nanoseconds Contention::used_for(const Observation& seen) const {
   const nanoseconds most = std::min(timing_.ttl_end, believed_for(seen));
   if (!seen.owner.ttl_at) return most;
-  return std::min<nanoseconds>(most, left(*seen.owner.ttl_at, seen.now));
+  return std::min<nanoseconds>(most, span_until(*seen.owner.ttl_at, seen.now));
 }
 
 // A span of the owner's, shortened where the store granted less than was asked for.
@@ -455,7 +449,7 @@ void Contention::wait(const Observation& seen, LocalTime now) {
   const bool polls = poll() > milliseconds{0};
   const LocalTime poll_at = polls ? now + poll() : kNever;
   if (goal_ == Goal::kObserve) {
-    const nanoseconds ends = left(seen.owner.transition_at, seen.now) + milliseconds{1};
+    const nanoseconds ends = span_until(seen.owner.transition_at, seen.now) + milliseconds{1};
     due_kind_ = CallKind::kObserve;
     due_ = std::min(poll_at, now + std::max(ends, kShortestWait));
     free_looks_ = seen.is_free() ? free_looks_ + 1 : 0;

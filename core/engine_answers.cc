@@ -6,6 +6,7 @@
 #include "core/engine.h"
 #include "core/flight.h"
 #include "core/outbox.h"
+#include "core/store_span.h"
 
 namespace simba::core {
 namespace {
@@ -96,8 +97,9 @@ void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& 
   const Timing& timing = who.machine.timing();
   who.trouble.emplace(
       Errc::kMisconfigured,
-      store_->traits().name + " grants leases of " + in_ms(seen.owner.transition_at - seen.now) +
-          ", of which the last " + in_ms(timing.lease() - timing.revoke_at) +
+      store_->traits().name + " grants leases of " +
+          in_ms(span_until(seen.owner.transition_at, seen.now)) + ", of which the last " +
+          in_ms(timing.lease() - timing.revoke_at) +
           " are never used (the grace, and 1 % of what was asked for, as clocks drift apart): "
           "nothing is left; choose a shorter grace or lease, or let the store grant longer ones");
   complain(who.mutex(), *who.trouble, out);
@@ -211,7 +213,7 @@ void Engine::note(const Observation& seen, Group& group, Outbox& out) {
   if (seen.owner.id.empty() || seen.is_free() || retired_.is_named(seen.owner.id, out.now)) return;
   if (std::find(group.former.begin(), group.former.end(), seen.owner.id) == group.former.end())
     return;
-  const milliseconds left = seen.owner.transition_at - seen.now;
+  const milliseconds left = span_until(seen.owner.transition_at, seen.now);
   retired_.add({group.mutex, seen.owner.id, out.now + left, milliseconds{1000}, milliseconds{500}},
                out.now);
 }
