@@ -68,7 +68,7 @@ std::optional<Details> details_of(std::string_view text, std::string_view owner)
     if (error != std::errc{} || length == text.size() || *end != ' ' || number < 0) return {};
     text.remove_prefix(length + 1);
   }
-  if (text != owner) return {};
+  if (text != owner || numbers[0] > kForEver.count() || numbers[1] > kForEver.count()) return {};
   return Details{milliseconds(numbers[0]), milliseconds(numbers[1]), from_micros(numbers[2])};
 }
 
@@ -85,8 +85,9 @@ Observation state_of(const std::vector<Reply>& items, std::size_t at, StoreTime 
   }
   seen.owner.token = token(items[at], where);
   seen.owner.id = text(items[at + 2], where);
-  seen.owner.transition_at = now + (left == -1 ? kForEver : milliseconds(left));
   if (left < -2) fail(where);
+  const bool is_endless = left == -1 || left > kForEver.count();
+  seen.owner.transition_at = now + (is_endless ? kForEver : milliseconds(left));
   const auto details = details_of(text(items[at + 3], where), seen.owner.id);
   if (seen.owner.id.empty() || !details) return seen;
   seen.owner.acquired_at = details->start;
@@ -129,7 +130,11 @@ Observation read_take(const Claim& claim, const Reply& reply, const std::string&
   const auto& items = reply.items;
   if (reply.kind != Kind::kArray || items.size() < 2) fail(where);
   const StoreTime now = time(items[0], where);
-  if (items.size() == 3) too_early(claim, number(items[2], where), where);
+  if (items.size() == 3) {
+    const std::int64_t left = number(items[2], where);
+    if (left < 0 || left > kForEver.count()) fail(where);
+    too_early(claim, left, where);
+  }
   if (items.size() == 2) {
     const Token its = token(items[1], where);
     if (its == 0) fail(where);

@@ -30,10 +30,12 @@ std::string_view field(std::string_view info, std::string_view name) {
   return {};
 }
 
+// Small enough to be multiplied; else, or where there is none, `otherwise`.
 std::int64_t number(std::string_view text, std::int64_t otherwise) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
   std::int64_t value = otherwise;
   std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+  return value < -kMost || value > kMost ? otherwise : value;
 }
 
 // "7.0.15" is 70015.

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "simba/redis.h"
 #include "stores/redis/commands.h"
 #include "stores/redis/dialer.h"
@@ -137,6 +139,20 @@ TEST(RedisReply, WhatIsNoReplyIsCorrupt) {
   }
 }
 
+TEST(RedisReply, ARepliesItemsAndBytesAreCountedWithAllThatIsInIt) {
+  const std::string text(std::size_t{40} << 20, 'x');
+  const std::string bulk = "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
+  for (const std::string& bytes : {std::string("*600000\r\n*600000\r\n"), "*2\r\n" + bulk + bulk}) {
+    ReplyReader reader;
+    Replies replies;
+    EXPECT_THROW(reader.feed(bytes, replies), Error) << bytes.substr(0, 20);
+  }
+  ReplyReader reader;  // one after the other is no more than one
+  Replies replies;
+  for (int i = 0; i < 2; ++i) reader.feed(bulk, replies);
+  EXPECT_EQ(replies.size(), 2u);
+}
+
 TEST(RedisCommands, WordsMayHoldAnything) {
   Words words;
   words.text("a\r\nb").text({}).number(-17).text("x", "y");
@@ -167,6 +183,7 @@ TEST(RedisAnswers, HostileAnswersAreCorrupt) {
       array({text("1"), text("5"), number(10), text("a~1")}),
       array({text("1"), text("5"), number(-9), text("a~1"), text("")}),
       array({text("1"), text("5"), number(9), number(3), text("")}),
+      array({text("1"), text("5"), number(std::numeric_limits<std::int64_t>::max())}),
   };
   for (std::size_t i = 0; i < hostile.size(); ++i) {
     EXPECT_THROW(read_take(claim, hostile[i], "here"), Error) << i;
@@ -175,6 +192,19 @@ TEST(RedisAnswers, HostileAnswersAreCorrupt) {
   for (const Reply& each : {array({text("1")}), array({text("1"), number(1)}), number(1)}) {
     EXPECT_THROW(read_renewals({&claim, 1}, each, "here", answers), Error);
     EXPECT_THROW(read_observations(each, "here", answers), Error);
+  }
+}
+
+TEST(RedisAnswers, ALeaseWithoutSenseOrEndIsALongOne) {
+  const Claim claim{"m", "a~1", 0, 0, milliseconds(10), milliseconds(5)};
+  constexpr auto kMost = std::numeric_limits<std::int64_t>::max();
+  for (const std::int64_t left : {std::int64_t{-1}, kMost}) {
+    const Observation seen = read_take(claim,
+                                       array({text("1"), text("5"), number(left), text("b~1"),
+                                              text("1 " + std::to_string(kMost) + " 1 b~1")}),
+                                       "here");
+    EXPECT_GT(seen.owner.transition_at, seen.now);
+    EXPECT_FALSE(seen.owner.ttl_at) << "details beyond all sense are not believed";
   }
 }
 

@@ -10,12 +10,35 @@
 namespace simba::redis {
 namespace {
 
-constexpr int kMostItems = 1'000'000;
+// Of one reply with all that is in it: arrays nest, and a few bytes announce many items.
+constexpr std::size_t kMostItems = 1'000'000;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+}  // namespace
+
+struct ReplyReader::Growing {
+  Reply root;
+  std::size_t items = 0, bytes = 0;
+  bool is_too_large = false;
+
+  bool has_room(std::size_t more_items, std::size_t more_bytes) {
+    is_too_large = more_items > kMostItems - items || more_bytes > kMostBytes - bytes;
+    if (is_too_large) return false;
+    items += more_items;
+    bytes += more_bytes;
+    return true;
+  }
+};
+
+namespace {
+
+ReplyReader::Growing& growing(const redisReadTask* task) {
+  return *static_cast<ReplyReader::Growing*>(task->privdata);
+}
 
 // Where the reader wants the next value: the root, or a place in the array around it.
 Reply& place(const redisReadTask* task) {
-  if (task->parent == nullptr) return *static_cast<Reply*>(task->privdata);
+  if (task->parent == nullptr) return growing(task).root;
   return static_cast<Reply*>(task->parent->obj)->items[static_cast<std::size_t>(task->idx)];
 }
 
@@ -33,16 +56,16 @@ void* filled(const redisReadTask* task, Reply::Kind kind, Fill fill) noexcept {
 }
 
 void* create_string(const redisReadTask* task, char* text, std::size_t length) {
+  if (!growing(task).has_room(0, length)) return nullptr;
   const bool error = task->type == REDIS_REPLY_ERROR;
   return filled(task, error ? Reply::Kind::kError : Reply::Kind::kText,
                 [&](Reply& reply) { reply.text.assign(text, length); });
 }
 
 void* create_array(const redisReadTask* task, int items) {
-  if (items > kMostItems) return nullptr;
-  return filled(task, Reply::Kind::kArray, [&](Reply& reply) {
-    if (items > 0) reply.items.resize(static_cast<std::size_t>(items));
-  });
+  const auto count = static_cast<std::size_t>(items > 0 ? items : 0);
+  if (!growing(task).has_room(count, 0)) return nullptr;
+  return filled(task, Reply::Kind::kArray, [&](Reply& reply) { reply.items.resize(count); });
 }
 
 void* create_integer(const redisReadTask* task, long long value) {
@@ -64,9 +87,10 @@ redisReplyObjectFunctions functions{create_string, create_array, create_integer,
 
 void ReplyReader::Free::operator()(redisReader* reader) const { redisReaderFree(reader); }
 
-ReplyReader::ReplyReader() : reader_(redisReaderCreateWithFunctions(&functions)) {
+ReplyReader::ReplyReader()
+    : reader_(redisReaderCreateWithFunctions(&functions)), growing_(std::make_unique<Growing>()) {
   if (!reader_) throw std::bad_alloc();
-  reader_->privdata = &root_;
+  reader_->privdata = growing_.get();
 }
 
 ReplyReader::~ReplyReader() = default;
@@ -77,9 +101,11 @@ void ReplyReader::feed(std::string_view bytes, Replies& complete) {
   }
   while (true) {
     void* reply = nullptr;
-    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) fail(reader_->errstr);
+    if (redisReaderGetReply(reader_.get(), &reply) != REDIS_OK) {
+      fail(growing_->is_too_large ? "it is too long" : reader_->errstr);
+    }
     if (reply == nullptr) break;
-    complete.push_back(std::exchange(root_, Reply{}));
+    complete.push_back(std::exchange(*growing_, Growing{}).root);
   }
   if (reader_->len - reader_->pos > kMostBytes) fail("it is too long");
 }

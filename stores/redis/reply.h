@@ -34,6 +34,8 @@ using Replies = std::vector<Reply>;
 // Errors: Error (kCorrupt) for what is no reply, or larger than any of ours can be.
 class ReplyReader {
  public:
+  struct Growing;  // the reply that is not complete yet
+
   ReplyReader();
   ReplyReader(const ReplyReader&) = delete;
   ReplyReader& operator=(const ReplyReader&) = delete;
@@ -47,7 +49,7 @@ class ReplyReader {
     void operator()(redisReader* reader) const;
   };
   std::unique_ptr<redisReader, Free> reader_;
-  Reply root_;
+  std::unique_ptr<Growing> growing_;
 };
 
 }  // namespace simba::redis
