@@ -149,6 +149,7 @@ void Connection::prepare(const std::string& settings, std::span<const Statement>
   Result first_error;
   while (true) {
     Result result(next(deadline));
+    check_not_late(deadline);
     if (result.get() == nullptr) continue;  // between two answers
     const ExecStatusType status = PQresultStatus(result.get());
     if (status == PGRES_PIPELINE_SYNC) break;
@@ -181,13 +182,22 @@ PGresult* Connection::next(LocalTime deadline) {
   while (PQisBusy(get()) != 0) {
     if (!kit::wait_for(PQsocket(get()), POLLIN, deadline)) fail_late();
     if (PQconsumeInput(get()) != 1) fail_lost();
+    check_not_late(deadline);
   }
   return PQgetResult(get());
 }
 
 // An answer ends with nothing.
 void Connection::drain(LocalTime deadline) {
-  while (PGresult* more = next(deadline)) PQclear(more);
+  while (PGresult* more = next(deadline)) {
+    PQclear(more);
+    check_not_late(deadline);
+  }
+}
+
+// Where nobody has to wait, nothing else ends the loop: a server may talk without an end.
+void Connection::check_not_late(LocalTime deadline) {
+  if (BootClock::now() >= deadline) fail_late();
 }
 
 void Connection::check(const Result& result) {

@@ -64,6 +64,7 @@ class Connection : public kit::Pooled {
   void flush(LocalTime deadline);
   PGresult* next(LocalTime deadline);
   void drain(LocalTime deadline);
+  void check_not_late(LocalTime deadline);
   void check(const Result& result);
   [[noreturn]] void fail_late();
 
