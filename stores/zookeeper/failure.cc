@@ -60,6 +60,7 @@ bool is_ambiguous(int code) {
     case ZCONNECTIONLOSS:
     case ZOPERATIONTIMEOUT:
     case ZCLOSING:
+    case ZMARSHALLINGERROR:  // it was answered, but nobody understood what
       return true;
     default:
       return false;

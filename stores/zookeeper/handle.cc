@@ -27,6 +27,17 @@ std::unique_ptr<Function> unpack(const void* data) {
 
 const Stat kNoStat{};
 
+// False: the driver did not understand the whole list, and says so only by the names it lacks. Who
+// believed the rest might find itself the first of them.
+bool copy_names(const String_vector* names, std::vector<std::string>& all) {
+  if (!names || names->count < 0 || (names->count > 0 && !names->data)) return false;
+  for (int i = 0; i < names->count; ++i) {
+    if (!names->data[i]) return false;
+    all.emplace_back(names->data[i]);
+  }
+  return true;
+}
+
 // What a request for a transaction has to keep until it is answered.
 struct Transaction {
   std::vector<std::pair<std::string, int>> versions;
@@ -117,6 +128,7 @@ void Handle::create(const std::string& path, const std::string& data, const ACL_
             zh, path.c_str(), data.data(), static_cast<int>(data.size()), &acl, mode,
             [](int code, const char* made, const Stat* stat, const void* packed) {
               const auto call = unpack<Created>(packed);
+              if (code == ZOK && !made) code = ZMARSHALLINGERROR;
               (*call)(code, made ? made : "", stat ? *stat : kNoStat);
             },
             context);
@@ -173,7 +185,7 @@ void Handle::children(const std::string& path, GotChildren done) {
             [](int code, const String_vector* names, const Stat* stat, const void* packed) {
               const auto call = unpack<GotChildren>(packed);
               std::vector<std::string> all;
-              for (int i = 0; names && i < names->count; ++i) all.emplace_back(names->data[i]);
+              if (code == ZOK && !copy_names(names, all)) code = ZMARSHALLINGERROR;
               (*call)(code, std::move(all), stat ? *stat : kNoStat);
             },
             context);
