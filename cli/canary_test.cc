@@ -1,0 +1,156 @@
+// A password that sings: it stands in the URL of a store, and must be found nowhere else, whatever
+// goes wrong. Not in what the tool prints, not in a list of processes, not in the environment of
+// the program it runs.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "cli/tool_fixture.h"
+#include "client/registry.h"
+#include "testing/servers/port.h"
+#include "testing/servers/relay.h"
+#include "testing/servers/server.h"
+#include "testing/servers/shared.h"
+
+namespace simba::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kCanary = "canary-4711";
+
+// A store, and a URL with the canary in it, around the port.
+struct Nest {
+  std::string name;
+  std::string server;  // as servers::SharedServer knows it
+  std::string before, after;
+  bool lets_in;  // its server takes any password
+};
+
+void PrintTo(const Nest& nest, std::ostream* out) { *out << nest.name; }
+
+std::vector<Nest> nests() {
+  const std::string canary = kCanary;
+  return {
+      {"redis", "redis", "redis://default:" + canary + "@127.0.0.1:", "?restart-guard=off", true},
+      {"postgres", "postgres",
+       "postgresql://postgres:" + canary + "@127.0.0.1:", "/postgres?sslmode=disable", true},
+      {"mysql", "mariadb", "mysql://admin:" + canary + "@127.0.0.1:", "/simba_db?sslmode=disable",
+       false},
+      {"zookeeper", "zookeeper", "zookeeper://me:" + canary + "@127.0.0.1:", "", true},
+      {"mongodb", "mongodb", "mongodb://me:" + canary + "@127.0.0.1:", "/?directConnection=true",
+       false}};
+}
+
+class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
+ protected:
+  void SetUp() override {
+    const std::string scheme = GetParam().before.substr(0, GetParam().before.find(':'));
+    for (const auto& store : client::built_in_stores()) {
+      if (store.first == scheme) return;
+    }
+    GTEST_SKIP() << "this build has no store for " << scheme << ':';
+  }
+
+  void use(std::uint16_t port) {
+    url_ = GetParam().before + std::to_string(port) + GetParam().after;
+  }
+
+  // The store's server, behind a relay.
+  bool use_server() {
+    try {
+      server_ = std::make_unique<servers::SharedServer>(GetParam().server);
+    } catch (const servers::Unavailable&) {
+      return false;
+    }
+    const std::string& address = server_->address();
+    const std::size_t at = address.find("127.0.0.1:") + 10;
+    relay =
+        std::make_unique<servers::Relay>(static_cast<std::uint16_t>(std::stoi(address.substr(at))));
+    use(relay->port());
+    return true;
+  }
+
+  // By the environment, by a file it names, and by the file with settings.
+  std::vector<Words> ways() const {
+    std::ofstream(file("url")) << url_ << '\n';
+    std::ofstream(file("simba.yaml")) << "simba:\n  store: " << url_ << '\n';
+    return {{"SIMBA_STORE=" + url_},
+            {"SIMBA_STORE=", "SIMBA_STORE_FILE=" + file("url").string()},
+            {"SIMBA_STORE=", "SIMBA_CONFIG=" + file("simba.yaml").string()}};
+  }
+
+  void expect_silence(const Words& command) const { expect_silence(command, {ways().front()}); }
+  void expect_silence(const Words& command, const std::vector<Words>& all_ways) const {
+    for (const Words& way : all_ways) {
+      const Result result = simba(command, {.environment = way});
+      EXPECT_THAT(result.out + result.err, Not(HasSubstr(kCanary)))
+          << ::testing::PrintToString(command);
+      EXPECT_NE(result.out + result.err, "") << ::testing::PrintToString(command);
+    }
+  }
+
+  std::unique_ptr<servers::Relay> relay;
+  std::string url_;
+
+ private:
+  std::unique_ptr<servers::SharedServer> server_;
+};
+
+void expect_clean(pid_t pid, const char* what) {
+  const std::string text = read_file("/proc/" + std::to_string(pid) + '/' + what);
+  EXPECT_EQ(text.find(kCanary), text.npos) << what << " of " << pid;
+}
+
+// The process and all below it.
+std::vector<pid_t> family_of(pid_t pid) {
+  std::vector<pid_t> all{pid};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const pid_t child : children_of(all[i])) all.push_back(child);
+  }
+  return all;
+}
+
+TEST_P(CanaryTest, IsNotPrintedWithTheSettings) {
+  use(1);
+  expect_silence({"config"}, ways());
+  expect_silence({"config", "--json"}, ways());
+}
+
+TEST_P(CanaryTest, IsNotPrintedWhereNobodyListens) {
+  const servers::Port nobody;
+  use(nobody.number());
+  expect_silence({"show", "--json", "x"});
+  expect_silence({"run", "--wait", "300ms", "x", "--", "true"});
+}
+
+TEST_P(CanaryTest, IsNotPrintedWhateverTheServerSaysToIt) {
+  if (!use_server()) GTEST_SKIP() << "no server";
+  expect_silence({"show", "--json", "canary-mutex"});
+  expect_silence({"release", "--json", "canary-mutex"});
+}
+
+TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
+  if (!use_server()) GTEST_SKIP() << "no server";
+  const auto process = start_script(
+      {"--ttl", "1s", "--transition", "1s", "--wait", "10s", "canary-" + std::to_string(getpid())},
+      "env; echo $$ > pid; sleep 60", {.environment = ways().front()});
+  ASSERT_TRUE(
+      eventually([&] { return process->has_ended() || read_file(file("pid")).ends_with('\n'); }));
+  ASSERT_EQ(!process->has_ended(), GetParam().lets_in) << process->err();
+  if (GetParam().lets_in) {
+    for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
+    expect_clean(pid_in("pid"), "environ");
+    relay->cut();
+    EXPECT_NE(process->wait(), -1) << "it outlived its lease";
+  }
+  EXPECT_THAT(process->out() + process->err(), Not(HasSubstr(kCanary)));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CanaryTest, ::testing::ValuesIn(nests()),
+                         [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace simba::cli
