@@ -6,8 +6,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace simba::servers {
@@ -58,6 +61,12 @@ Relay::~Relay() {
 
 void Relay::mend() { mode_ = Mode::kPass; }
 
+void Relay::deceive_with(Lie lie, Mode mode) {
+  const std::lock_guard lock(guard_);
+  lie_ = std::move(lie);
+  mode_ = mode;
+}
+
 void Relay::run() {
   constexpr int kLook = 2;  // milliseconds until a change of mode is seen
   while (!ends_) {
@@ -66,7 +75,7 @@ void Relay::run() {
       for (Pair& pair : pairs_) reset(pair.client), reset(pair.server);
       pairs_.clear();
     }
-    if (mode == Mode::kPass) std::erase_if(pairs_, [](const Pair& pair) { return pair.is_muted; });
+    if (mode == Mode::kPass) std::erase_if(pairs_, [](const Pair& pair) { return pair.is_spoilt; });
     std::vector<pollfd> sources{{listener_.get(), POLLIN, 0}};
     const bool holds = mode == Mode::kStall;
     for (const Pair& pair : pairs_) {
@@ -99,10 +108,31 @@ void Relay::accept_one() {
 
 bool Relay::carry(Pair& pair, short client_events, short server_events) {
   if (client_events != 0 && !copy(pair.client.get(), pair.server.get())) return false;
-  if (server_events == 0) return true;
-  if (mode_ != Mode::kMute) return copy(pair.server.get(), pair.client.get());
-  pair.is_muted = true;
+  const Mode mode = mode_;
+  const bool floods = mode == Mode::kFlood && pair.is_spoilt;
+  if (server_events == 0 && !floods) return true;
+  if (mode == Mode::kLie || mode == Mode::kFlood) return deceive(pair);
+  if (mode != Mode::kMute) return copy(pair.server.get(), pair.client.get());
+  pair.is_spoilt = true;
   return copy(pair.server.get(), -1);
+}
+
+// Never waits: a client that hears enough does not read on.
+bool Relay::deceive(Pair& pair) {
+  std::array<char, 65'536> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  const ssize_t got = ::recv(pair.server.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  const bool has_ended = got == 0 || (got < 0 && errno != EAGAIN);
+  if (has_ended) return false;
+  const std::string_view said(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  std::string bytes;
+  {
+    const std::lock_guard lock(guard_);
+    bytes = lie_(said);
+  }
+  pair.is_spoilt = pair.is_spoilt || bytes != said;
+  const ssize_t sent =
+      ::send(pair.client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent >= 0 || errno == EAGAIN;
 }
 
 bool Relay::copy(int from, int to) const {

@@ -215,6 +215,12 @@ TEST(Relays, CarryHoldBackAndCut) {
     relay.mend();
     EXPECT_TRUE(eventually([&] { return get().ends_with("kept"); }));
   }
+  relay.lie([](std::string_view said) { return said.empty() ? "" : "no"; });
+  EXPECT_TRUE(eventually([&] { return get().starts_with("no"); }));
+  relay.flood([](std::string_view) { return "again"; });
+  EXPECT_TRUE(eventually([&] { return get().starts_with("againagain"); }));
+  relay.mend();
+  EXPECT_TRUE(eventually([&] { return get().ends_with("kept"); }));
 }
 
 }  // namespace

@@ -1,0 +1,261 @@
+// Servers that answer nonsense: each store over its real driver, and between it and a real server a
+// relay that lies. Whatever is said, a call ends with its deadline, nobody becomes owner by it, and
+// the truth is believed again later.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "simba/connect.h"
+#include "stores/kit/worker.h"
+#include "testing/servers/relay.h"
+#include "testing/servers/server.h"
+#include "testing/servers/shared.h"
+
+namespace simba {
+namespace {
+
+using namespace std::chrono_literals;
+using servers::Relay;
+
+// A protocol: how its server is reached through another port, and what no such server says.
+struct Protocol {
+  std::string server;         // as servers::SharedServer knows it
+  std::string before, after;  // a URL, around the port
+  std::vector<std::string> nonsense;
+  // What is wrong with the driver, and not with us, is left out.
+  std::string spared = {};  // answers with this in them stay true
+  bool is_repeated = true;  // the nonsense can come without an end
+};
+
+void PrintTo(const Protocol& protocol, std::ostream* out) { *out << protocol.server; }
+
+std::string bytes(std::initializer_list<int> values) {
+  std::string made;
+  for (const int value : values) made += static_cast<char>(value);
+  return made;
+}
+
+const std::vector<Protocol>& protocols() {
+  using namespace std::string_literals;
+  static const std::vector<Protocol> all{
+      {"redis",
+       "redis://127.0.0.1:",
+       "?restart-guard=off",
+       {":1\r\n", "*-1\r\n", "$-1\r\n", "+OK\r\n", "*0\r\n", "*1000000\r\n", "*2147483647\r\n",
+        "$2147483647\r\nx", "*2\r\n:1\r\n:1\r\n", "*2\r\n$1\r\n1\r\n$1\r\n0\r\n",
+        "*2\r\n$20\r\n99999999999999999999\r\n$1\r\n1\r\n",
+        "*5\r\n$1\r\n1\r\n$1\r\n1\r\n:9223372036854775807\r\n$1\r\na\r\n$7\r\n1 1 1 a\r\n"}},
+      {"postgres",
+       "postgresql://postgres@127.0.0.1:",
+       "/postgres?sslmode=disable",
+       {"Z\x00\x00\x00\x05I"s, "T\x7f\xff\xff\xff"s, "D\x00\x00\x00\x06\xff\xff"s,
+        "D\x00\x00\x00\x0a\x00\x01\x7f\xff\xff\xff"s, "E\x00\x00\x00\x05\x00"s,
+        "C\x00\x00\x00\x0dSELECT 1\x00Z\x00\x00\x00\x05I"s, "A\x00\x00\x00\x04"s}},
+      // The driver reads rows for as long as they come, and hands back control only where it waits.
+      {"mariadb",
+       "mariadb://admin@127.0.0.1:",
+       "/simba_db?sslmode=disable",
+       {bytes({1, 0, 0, 1, 0}), bytes({0xff, 0xff, 0xff, 1}),
+        bytes({7, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0}), bytes({1, 0, 0, 1, 0xfb}),
+        bytes({9, 0, 0, 1, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
+        bytes({3, 0, 0, 1, 0xff, 0x10, 0x04}), bytes({5, 0, 0, 1, 0xfe, 0, 0, 2, 0})},
+       "",
+       false},
+      // The driver ends the process at an answer that nobody asked for, so they do not come again.
+      {"zookeeper",
+       "zookeeper://127.0.0.1:",
+       "",
+       {bytes({0x7f, 0xff, 0xff, 0xff}), bytes({0xff, 0xff, 0xff, 0xff}), bytes({0, 0, 0, 0}),
+        bytes({0, 0, 0, 4, 0, 0, 0, 1}),
+        bytes({0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0})},
+       "",
+       false},
+      // Its monitor, a thread of the driver, ends the process at a length that no message has.
+      {"mongodb",
+       "mongodb://127.0.0.1:",
+       "/?directConnection=true",
+       {bytes({0, 0, 0, 0}), bytes({0xff, 0xff, 0xff, 0x7f}),
+        bytes({16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0xdd, 7, 0, 0}),
+        bytes({26, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0xdd, 7, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0}),
+        bytes({0xff, 0xff, 0xff, 0xff})},
+       "maxWireVersion"},
+  };
+  return all;
+}
+
+std::size_t resident_megabytes() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t all = 0, resident = 0;
+  in >> all >> resident;
+  return resident * 4'096 / 1'048'576;
+}
+
+class HostileTest : public ::testing::TestWithParam<Protocol> {
+ protected:
+  void SetUp() override {
+    try {
+      server_ = std::make_unique<servers::SharedServer>(GetParam().server);
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    relay = std::make_unique<Relay>(port_in(server_->address()));
+    try {
+      straight_ = open_store(server_url());
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();  // this build has no such store
+    }
+    mutex = "hostile-" + std::to_string(std::random_device{}());
+    const Claim claim{mutex, kHolder, 0, 0, 300s, 100s};
+    ASSERT_TRUE(asks_until_owned(*straight_, claim)) << "the server itself does not work";
+    store = open_store(GetParam().before + std::to_string(relay->port()) + GetParam().after);
+    ASSERT_TRUE(hears_the_truth());
+  }
+  void TearDown() override {
+    if (!straight_) return;
+    const Claim term{mutex, kHolder, 0};
+    straight_->release({&term, 1}, BootClock::now() + 5s);
+  }
+
+  static Relay::Lie sparing(Relay::Lie lie) {
+    const std::string& spared = GetParam().spared;
+    return [lie = std::move(lie), &spared](std::string_view said) {
+      const bool is_spared = !spared.empty() && said.find(spared) != said.npos;
+      return is_spared ? std::string(said) : lie(said);
+    };
+  }
+  static Relay::Lie saying(const std::string& words) {
+    return sparing([words](std::string_view) { return words; });
+  }
+  // At least as many bytes as a relay passes on at once.
+  static Relay::Lie repeating(const std::string& words) {
+    std::string many;
+    constexpr std::size_t kPiece = 65'536;
+    while (many.size() < kPiece) many += words;
+    return saying(many);
+  }
+
+  // The whole of what is promised of a lie.
+  void survive(const std::string& what) {
+    SCOPED_TRACE(what);
+    const std::size_t before = resident_megabytes();
+    for (int i = 0; i < 2; ++i) expect_no_owner("b~000000000000" + std::to_string(i));
+    EXPECT_LT(resident_megabytes(), before + 256);
+    relay->mend();
+    EXPECT_TRUE(hears_the_truth());
+  }
+
+  void expect_no_owner(const std::string& wire_id) {
+    constexpr auto kDeadline = 400ms, kSlack = 5'000ms;
+    const LocalTime began = BootClock::now();
+    const Claim claim{mutex, wire_id, 0, 0, 10s, 5s};
+    try {
+      for (const Answer& answer : store->contend({&claim, 1}, began + kDeadline)) {
+        const auto* seen = std::get_if<Observation>(&answer);
+        EXPECT_FALSE(seen != nullptr && seen->owner.is_owner(wire_id)) << "owner by a lie";
+      }
+    } catch (const Error& error) {
+      EXPECT_FALSE(std::string_view(error.what()).empty());
+    }
+    EXPECT_LT(BootClock::now() - began, kDeadline + kSlack);
+  }
+
+  ::testing::AssertionResult hears_the_truth() {
+    std::string instead;
+    const kit::StopSignal moment;
+    for (const LocalTime until = BootClock::now() + 20s; BootClock::now() < until;
+         moment.pause(20ms)) {
+      try {
+        const std::string_view name = mutex;
+        const Answers answers = store->observe({&name, 1}, BootClock::now() + 1s);
+        const auto* seen = std::get_if<Observation>(&answers.at(0));
+        if (seen != nullptr && seen->owner.is_owner(kHolder)) return ::testing::AssertionSuccess();
+        const auto* error = std::get_if<Error>(&answers.at(0));
+        instead = error != nullptr ? error->what() : "another owner";
+      } catch (const Error& error) {
+        instead = error.what();
+      }
+    }
+    return ::testing::AssertionFailure() << instead;
+  }
+
+  static constexpr std::string_view kHolder = "holder~0123456789abc";
+  std::unique_ptr<Relay> relay;
+  std::shared_ptr<Store> store;
+  std::string mutex;
+
+ private:
+  static std::uint16_t port_in(const std::string& address) {
+    const std::size_t at = address.find("127.0.0.1:") + 10;
+    return static_cast<std::uint16_t>(std::stoi(address.substr(at)));
+  }
+  std::string server_url() const {
+    return GetParam().before + std::to_string(port_in(server_->address())) + GetParam().after;
+  }
+  static bool asks_until_owned(Store& store, const Claim& claim) {
+    const kit::StopSignal moment;
+    for (const LocalTime until = BootClock::now() + 20s; BootClock::now() < until;
+         moment.pause(20ms)) {
+      try {
+        const Answers answers = store.contend({&claim, 1}, BootClock::now() + 2s);
+        const auto* seen = std::get_if<Observation>(&answers.at(0));
+        if (seen != nullptr && seen->owner.is_owner(claim.wire_id)) return true;
+      } catch (const Error&) {
+        continue;
+      }
+    }
+    return false;
+  }
+
+  std::unique_ptr<servers::SharedServer> server_;
+  std::shared_ptr<Store> straight_;
+};
+
+std::string noise(std::mt19937& random, std::size_t size) {
+  std::string made(size, '\0');
+  for (char& each : made) each = static_cast<char>(random());
+  return made;
+}
+
+TEST_P(HostileTest, NoiseMakesNoOwner) {
+  for (unsigned seed = 1; seed <= 3; ++seed) {
+    relay->lie(sparing([random = std::mt19937(seed)](std::string_view said) mutable {
+      return noise(random, said.size());
+    }));
+    survive("noise " + std::to_string(seed));
+  }
+}
+
+TEST_P(HostileTest, HalfAnAnswerMakesNoOwner) {
+  relay->lie(
+      sparing([](std::string_view said) { return std::string(said.substr(0, said.size() / 2)); }));
+  survive("half of each answer");
+}
+
+TEST_P(HostileTest, WhatNoServerSaysMakesNoOwner) {
+  for (const std::string& each : GetParam().nonsense) {
+    relay->lie(saying(each));
+    survive(::testing::PrintToString(each));
+  }
+}
+
+TEST_P(HostileTest, AnEndlessAnswerMakesNoOwnerAndCostsNoMemory) {
+  std::mt19937 random(1);
+  relay->flood(repeating(noise(random, 65'536)));
+  survive("noise without an end");
+  if (!GetParam().is_repeated) return;
+  for (const std::string& each : GetParam().nonsense) {
+    relay->flood(repeating(each));
+    survive("without an end: " + ::testing::PrintToString(each));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, HostileTest, ::testing::ValuesIn(protocols()),
+                         [](const auto& each) { return each.param.server; });
+
+}  // namespace
+}  // namespace simba
