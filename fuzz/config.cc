@@ -1,0 +1,22 @@
+// The file with settings.
+#include <string>
+
+#include "cli/config_file.h"
+#include "cli/usage.h"
+#include "fuzz/target.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  simba::fuzz::accepts<simba::cli::UsageError>([&] {
+    const simba::cli::ConfigFile file(text, "simba.yaml");
+    for (const char* key : {"store", "ttl", "transition", "enabled"}) {
+      const auto found = file.get(key);
+      if (found)
+        simba::fuzz::require(found->origin.starts_with("simba.yaml"),
+                             "a value says where it stands");
+    }
+    if (const auto section = file.first_section()) file.get(section->value, "ttl");
+  });
+  simba::cli::section_of(text);
+  return 0;
+}

@@ -1,0 +1,52 @@
+// Bytes of a Redis server, in pieces: replies, and what the scripts' answers mean.
+#include <string>
+#include <vector>
+
+#include "fuzz/answer.h"
+#include "fuzz/target.h"
+#include "simba/error.h"
+#include "stores/redis/requests.h"
+
+using simba::fuzz::accepts;
+using simba::fuzz::require;
+
+namespace {
+
+void read(const simba::redis::Reply& reply, const simba::Claim& claim) {
+  namespace redis = simba::redis;
+  const std::string where = "redis at nowhere";
+  accepts<simba::Error>([&] {
+    const simba::Observation seen = redis::read_take(claim, reply, where);
+    simba::fuzz::check(seen);
+    const bool is_mine = seen.owner.is_owner(claim.wire_id);
+    require(!is_mine || reply.kind == redis::Reply::Kind::kText ||
+                reply.kind == redis::Reply::Kind::kArray,
+            "only what a script answers makes an owner");
+  });
+  simba::Answers answers(1, simba::Blocked{});
+  if (accepts<simba::Error>([&] { redis::read_renewals({&claim, 1}, reply, where, answers); })) {
+    simba::fuzz::check(answers[0]);
+  }
+  if (accepts<simba::Error>([&] { redis::read_observations(reply, where, answers); })) {
+    simba::fuzz::check(answers[0]);
+  }
+  accepts<simba::Error>([&] { redis::read_release(reply, where); });
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  FuzzedDataProvider input(data, size);
+  const simba::Claim claim = simba::fuzz::claim_of(input);
+  const std::size_t piece = input.ConsumeIntegralInRange<std::size_t>(1, 64);
+  const std::string bytes = input.ConsumeRemainingBytesAsString();
+  simba::redis::ReplyReader reader;
+  simba::redis::Replies replies;
+  accepts<simba::Error>([&] {
+    for (std::size_t at = 0; at < bytes.size(); at += piece) {
+      reader.feed(std::string_view(bytes).substr(at, piece), replies);
+    }
+  });
+  for (const auto& reply : replies) read(reply, claim);
+  return 0;
+}

@@ -1,0 +1,98 @@
+// Rows that somebody else wrote into the file of the SQLite store.
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "fuzz/answer.h"
+#include "fuzz/target.h"
+#include "simba/error.h"
+#include "simba/sqlite.h"
+
+using simba::fuzz::accepts;
+using simba::fuzz::require;
+
+namespace {
+
+class File {
+ public:
+  File() {
+    char folder[] = "/dev/shm/simba-fuzz-XXXXXX";
+    require(mkdtemp(folder) != nullptr, "there is a place for the file");
+    folder_ = folder;
+    store = simba::open_sqlite({.file = folder_ / "locks.db"});
+    take({});  // makes the row, and shows what this boot is called
+    require(sqlite3_open((folder_ / "locks.db").c_str(), &db_) == SQLITE_OK, "the file opens");
+    run("PRAGMA synchronous = OFF");
+    run("CREATE TEMP TABLE boot AS SELECT boot_id FROM simba_mutex");
+  }
+  ~File() {
+    store.reset();
+    sqlite3_close(db_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  void put(FuzzedDataProvider& input) {
+    run("DELETE FROM simba_mutex");
+    sqlite3_stmt* insert = nullptr;
+    sqlite3_prepare_v2(db_,
+                       "INSERT INTO simba_mutex (mutex, owner_id, acquired_at, ttl_at, "
+                       "transition_at, token, boot_id) "
+                       "VALUES (?, ?, ?, ?, ?, ?, coalesce(?, (SELECT boot_id FROM boot)))",
+                       -1, &insert, nullptr);
+    bind(insert, 1, std::string(simba::fuzz::kMutex));
+    bind(insert, 2, simba::fuzz::id(input));
+    for (int i = 3; i <= 6; ++i)
+      sqlite3_bind_int64(insert, i, input.ConsumeIntegral<std::int64_t>());
+    if (input.ConsumeBool()) bind(insert, 7, input.ConsumeRandomLengthString(40));
+    sqlite3_step(insert);  // a row that the table refuses is not there
+    sqlite3_finalize(insert);
+  }
+
+  simba::Answer take(simba::Claim claim) {
+    if (claim.mutex.empty()) {
+      claim.mutex = simba::fuzz::kMutex;
+      claim.wire_id = simba::fuzz::kWireId;
+      claim.ttl = simba::milliseconds{1'000};
+    }
+    return store->contend({&claim, 1}, deadline()).front();
+  }
+
+  static simba::LocalTime deadline() {
+    return simba::BootClock::now() + simba::milliseconds{5'000};
+  }
+
+  std::shared_ptr<simba::Store> store;
+
+ private:
+  static void bind(sqlite3_stmt* statement, int index, const std::string& text) {
+    sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()),
+                      SQLITE_TRANSIENT);
+  }
+  void run(const char* sql) {
+    require(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr) == SQLITE_OK,
+            "a statement of the fuzzer works");
+  }
+
+  std::filesystem::path folder_;
+  sqlite3* db_ = nullptr;
+};
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static File file;
+  FuzzedDataProvider input(data, size);
+  const simba::Claim claim = simba::fuzz::claim_of(input);
+  file.put(input);
+  accepts<simba::Error>([&] {
+    for (const auto& answer : file.store->observe({&simba::fuzz::kMutex, 1}, File::deadline())) {
+      simba::fuzz::check(answer);
+    }
+  });
+  accepts<simba::Error>([&] { file.store->list("", 10, File::deadline()); });
+  accepts<simba::Error>([&] { simba::fuzz::check(file.take(claim)); });
+  return 0;
+}
