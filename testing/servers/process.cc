@@ -175,6 +175,13 @@ void Process::signal(int number) const {
   if (!gone_) ::kill(pid_, number);
 }
 
+// On a busy machine its threads run on until the first of them has heard of it.
+void Process::pause() const {
+  signal(SIGSTOP);
+  siginfo_t info{};
+  if (!gone_) waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
+}
+
 bool Process::wait(std::chrono::milliseconds patience) {
   const auto until = Clock::now() + patience;
   while (!reap(WNOHANG)) {

@@ -34,6 +34,7 @@ class Process {
   pid_t pid() const { return pid_; }
   bool is_running();
   void signal(int number) const;
+  void pause() const;  // SIGSTOP, and waits until it has stopped
   // Sends the signal and waits; SIGKILL once patience ends. False: it took SIGKILL.
   bool stop(int number = SIGTERM, std::chrono::milliseconds patience = std::chrono::seconds(5));
   void kill();

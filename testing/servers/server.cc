@@ -1,7 +1,5 @@
 #include "testing/servers/server.h"
 
-#include <sys/wait.h>
-
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -41,12 +39,8 @@ void Server::stop() {
 
 void Server::kill() { process_.reset(); }
 
-// On a busy machine its threads run on until the first of them has heard of it.
 void Server::pause() {
-  if (!process_) return;
-  process_->signal(SIGSTOP);
-  siginfo_t info{};
-  waitid(P_PID, static_cast<id_t>(process_->pid()), &info, WSTOPPED | WEXITED | WNOWAIT);
+  if (process_) process_->pause();
 }
 
 void Server::resume() {

@@ -221,6 +221,11 @@ TEST(Relays, CarryHoldBackAndCut) {
   EXPECT_TRUE(eventually([&] { return get().starts_with("againagain"); }));
   relay.mend();
   EXPECT_TRUE(eventually([&] { return get().ends_with("kept"); }));
+  relay.delay(200ms);  // each way: longer than is waited for
+  EXPECT_EQ(get(), "");
+  EXPECT_TRUE(ask(relay.port(), "GET /data HTTP/1.0\r\n\r\n", 10s).ends_with("kept"));
+  relay.delay(0ms);
+  EXPECT_TRUE(eventually([&] { return get().ends_with("kept"); }));
 }
 
 }  // namespace

@@ -1,19 +1,38 @@
-// Preloaded into a server: its wall clock is SIMBA_CLOCK_SHIFT seconds off. Other clocks are as
-// they are.
+// Preloaded into a server: its wall clock is off, by SIMBA_CLOCK_SHIFT seconds, and by the
+// nanoseconds in the first eight bytes of the file SIMBA_CLOCK_FILE, which may change while it
+// runs. Other clocks are as they are.
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/time.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <ctime>
 
 namespace {
 
-time_t shift() {
-  static const time_t seconds = [] {
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+const std::atomic<std::int64_t>* open_file() {
+  const char* name = std::getenv("SIMBA_CLOCK_FILE");
+  if (name == nullptr) return nullptr;
+  const int file = open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return nullptr;
+  void* page = mmap(nullptr, sizeof(std::int64_t), PROT_READ, MAP_SHARED, file, 0);
+  close(file);
+  return page == MAP_FAILED ? nullptr : static_cast<const std::atomic<std::int64_t>*>(page);
+}
+
+std::int64_t shift() {
+  static const std::int64_t fixed = [] {
     const char* text = std::getenv("SIMBA_CLOCK_SHIFT");
-    return text != nullptr ? static_cast<time_t>(std::atoll(text)) : 0;
+    return text != nullptr ? std::atoll(text) * kSecond : 0;
   }();
-  return seconds;
+  static const std::atomic<std::int64_t>* const file = open_file();
+  return fixed + (file != nullptr ? file->load() : 0);
 }
 
 }  // namespace
@@ -23,7 +42,10 @@ extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t cl
   using Real = int (*)(clockid_t, timespec*);
   static const auto real = reinterpret_cast<Real>(dlsym(RTLD_NEXT, "clock_gettime"));
   const int result = real(clock, time);
-  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) time->tv_sec += shift();
+  if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) {
+    const std::int64_t all = time->tv_sec * kSecond + time->tv_nsec + shift();
+    *time = {all / kSecond, all % kSecond};
+  }
   return result;
 }
 
