@@ -5,19 +5,26 @@ if(NOT SIMBA_BUILD_TESTS OR SIMBA_SANITIZE)
 endif()
 find_program(PATCH_PROGRAM patch REQUIRED)
 
+# simba_plant(PATCH NAME MUTATED): the patch's name, and the patched copy that the build will make.
+function(simba_plant patch name mutated)
+  get_filename_component(bug ${patch} NAME_WE)
+  file(STRINGS ${patch} target_line REGEX "^\\+\\+\\+ b/")
+  string(REPLACE "+++ b/" "" source ${target_line})
+  set(copy ${CMAKE_CURRENT_BINARY_DIR}/mutants/${bug}/${source})
+  add_custom_command(OUTPUT ${copy}
+    COMMAND ${PATCH_PROGRAM} --quiet --fuzz=0 --output=${copy} ${PROJECT_SOURCE_DIR}/${source} ${patch}
+    DEPENDS ${patch} ${PROJECT_SOURCE_DIR}/${source}
+    COMMENT "Planting ${bug}"
+    VERBATIM)
+  get_filename_component(folder ${copy} DIRECTORY)
+  file(MAKE_DIRECTORY ${folder})
+  set(${name} ${bug} PARENT_SCOPE)
+  set(${mutated} ${copy} PARENT_SCOPE)
+endfunction()
+
 file(GLOB _patches CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/mutants/*.patch)
 foreach(_patch ${_patches})
-  get_filename_component(_name ${_patch} NAME_WE)
-  file(STRINGS ${_patch} _target_line REGEX "^\\+\\+\\+ b/")
-  string(REPLACE "+++ b/" "" _source ${_target_line})
-  set(_mutated ${CMAKE_CURRENT_BINARY_DIR}/mutants/${_name}/${_source})
-  add_custom_command(OUTPUT ${_mutated}
-    COMMAND ${PATCH_PROGRAM} --quiet --fuzz=0 --output=${_mutated} ${PROJECT_SOURCE_DIR}/${_source} ${_patch}
-    DEPENDS ${_patch} ${PROJECT_SOURCE_DIR}/${_source}
-    COMMENT "Planting ${_name}"
-    VERBATIM)
-  get_filename_component(_folder ${_mutated} DIRECTORY)
-  file(MAKE_DIRECTORY ${_folder})
+  simba_plant(${_patch} _name _mutated)
   simba_add_program(NAME simba_mutant_${_name} SOURCES $<TARGET_OBJECTS:simba_simulate_main> ${_mutated} DEPS simba::simulation)
   add_test(NAME testing/Mutant.${_name}
     COMMAND simba_mutant_${_name} --kind lease --seeds 1000 --must-break yes)

@@ -1,0 +1,285 @@
+#include "torture/attack.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <thread>
+
+namespace simba::torture {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr nanoseconds kStep = 1ms;
+constexpr int kMostAmbushesInCalm = 5;
+// A server that was started again is left alone for a while, or nobody would ever own anything.
+constexpr nanoseconds kServerRest = 3s;
+
+}  // namespace
+
+Attack::Attack(const Plan& plan, const Target& target)
+    : plan_(plan),
+      target_(target),
+      dice_(plan.seed),
+      crowd_(plan, target),
+      kinds_{FaultKind::kKill, FaultKind::kKill, FaultKind::kStop, FaultKind::kStop,
+             FaultKind::kStopInWindow},
+      is_struck_(static_cast<std::size_t>(plan.clients)),
+      is_cut_(static_cast<std::size_t>(plan.clients)) {
+  for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
+    registers_.emplace_back(plan.registers(mutex));
+  }
+  if (target.network) {
+    kinds_.insert(kinds_.end(), {FaultKind::kDelay, FaultKind::kStall, FaultKind::kCut,
+                                 FaultKind::kReset, FaultKind::kMute});
+  }
+  if (target.server) kinds_.push_back(FaultKind::kServerKill);
+  if (target.step_clock)
+    kinds_.insert(kinds_.end(), {FaultKind::kClockStep, FaultKind::kClockStep});
+}
+
+Outcome Attack::run(Until until) {
+  plan_.save();
+  outcome_.began = BootClock::now();
+  for (int client = 0; client < plan_.clients; ++client) crowd_.start(client);
+  const LocalTime patience = BootClock::now() + 20s;
+  while (!has_owners() && BootClock::now() < patience) pass(BootClock::now() + 20ms);
+  if (!has_owners()) throw std::runtime_error("nobody owned a mutex in 20 s, before any fault");
+  attack(BootClock::now() + plan_.length, until == Until::kBroken);
+  calm();
+  crowd_.end();
+  outcome_.ended = BootClock::now();
+  outcome_.histories = crowd_.histories();
+  outcome_.stalls = heartbeat_.stalls();
+  outcome_.is_overfull = crowd_.is_overfull();
+  return std::move(outcome_);
+}
+
+void Attack::pass(LocalTime until) {
+  do {
+    keep_going();
+    std::this_thread::sleep_for(kStep);
+  } while (BootClock::now() < until);
+}
+
+void Attack::keep_going() {
+  spring_ambush();
+  while (!agenda_.empty() && agenda_.begin()->first <= BootClock::now()) {
+    const auto action = std::move(agenda_.begin()->second);
+    agenda_.erase(agenda_.begin());
+    action();
+  }
+}
+
+nanoseconds Attack::span(double least, double most) {
+  return nanoseconds{static_cast<nanoseconds::rep>(
+      dice_.between(least, most) * static_cast<double>(nanoseconds{plan_.lease()}.count()))};
+}
+
+void Attack::later(nanoseconds span, std::function<void()> action) {
+  agenda_.emplace(BootClock::now() + span, std::move(action));
+}
+
+void Attack::attack(LocalTime until, bool ends_when_broken) {
+  // First of all and without any other fault, so that it succeeds.
+  lay_ambush();
+  while (ambush_.stage != Ambush::Stage::kNone && BootClock::now() < until) {
+    pass(BootClock::now() + 10ms);
+  }
+  while (BootClock::now() < until) {
+    strike();
+    pass(std::min(until, BootClock::now() + span(0.1, 0.4)));
+    if (ends_when_broken && is_broken()) {
+      outcome_.is_cut_short = true;
+      return;
+    }
+  }
+}
+
+// All is mended, and everybody is there.
+void Attack::calm() {
+  while (!agenda_.empty()) {
+    const auto action = std::move(agenda_.begin()->second);
+    agenda_.erase(agenda_.begin());
+    action();
+  }
+  end_ambush();
+  crowd_.mend();
+  if (target_.server) target_.server->await_ready();
+  outcome_.calm_since = BootClock::now();
+  for (Fault& fault : outcome_.faults) fault.end = std::min(fault.end, outcome_.calm_since);
+  if (outcome_.is_cut_short) return;
+  const LocalTime patience = outcome_.calm_since + 4 * plan_.bound();
+  while (!has_owners() && BootClock::now() < patience) pass(BootClock::now() + 10ms);
+  for (int tries = 0; lost() == 0 && tries < kMostAmbushesInCalm; ++tries) {
+    lay_ambush();
+    while (ambush_.stage != Ambush::Stage::kNone) pass(BootClock::now() + 10ms);
+    pass(BootClock::now() + 100ms);  // for the write
+  }
+}
+
+// --- what is done --------------------------------------------------------------------------------
+
+void Attack::strike() {
+  const FaultKind kind = kinds_.at(dice_.below(kinds_.size()));
+  switch (kind) {
+    case FaultKind::kKill:
+    case FaultKind::kStop:
+      return strike_client(kind);
+    case FaultKind::kStopInWindow:
+      return lay_ambush();
+    case FaultKind::kServerKill:
+      return kill_server();
+    case FaultKind::kClockStep:
+      return step_clock();
+    default:
+      return strike_network(kind);
+  }
+}
+
+void Attack::strike_client(FaultKind kind) {
+  const int client = static_cast<int>(dice_.below(static_cast<std::uint64_t>(plan_.clients)));
+  const auto at = static_cast<std::size_t>(client);
+  const bool kills = kind == FaultKind::kKill;
+  const nanoseconds length = kills ? span(0, 0.5) : span(0.1, 3);
+  if (is_struck_.at(at)) return;
+  is_struck_.at(at) = true;
+  const LocalTime now = BootClock::now();
+  outcome_.faults.push_back({kind, client, now, now + length});
+  kills ? crowd_.kill(client) : crowd_.stop(client);
+  later(length, [this, client, at, kills] {
+    kills ? crowd_.start(client) : crowd_.go_on(client);
+    is_struck_.at(at) = false;
+  });
+}
+
+void Attack::strike_network(FaultKind kind) {
+  const auto at = dice_.below(static_cast<std::uint64_t>(plan_.clients));
+  const int client = static_cast<int>(at);
+  const nanoseconds length = kind == FaultKind::kReset ? 0ns : span(0.1, 2);
+  const auto by = std::chrono::duration_cast<milliseconds>(span(0.005, 0.1));
+  if (is_cut_.at(at)) return;
+  is_cut_.at(at) = true;
+  const LocalTime now = BootClock::now();
+  outcome_.faults.push_back({kind, client, now, now + length});
+  servers::Relay& relay = crowd_.relay(client);
+  if (kind == FaultKind::kDelay) relay.delay(by);
+  if (kind == FaultKind::kStall) relay.stall();
+  if (kind == FaultKind::kCut) relay.cut();
+  if (kind == FaultKind::kReset) relay.reset();
+  if (kind == FaultKind::kMute) relay.mute();
+  later(length, [this, client, at] {
+    crowd_.relay(client).mend();
+    crowd_.relay(client).delay(0ms);
+    is_cut_.at(at) = false;
+  });
+}
+
+void Attack::kill_server() {
+  const nanoseconds length = span(0, 0.7);
+  const LocalTime now = BootClock::now();
+  if (server_is_down_ || now < server_rests_until_) return;
+  server_is_down_ = true;
+  outcome_.faults.push_back({FaultKind::kServerKill, -1, now, now + length});
+  target_.server->kill();
+  later(length, [this] {
+    target_.server->launch();
+    server_is_down_ = false;
+    server_rests_until_ = BootClock::now() + std::max<nanoseconds>(kServerRest, 2 * plan_.lease());
+  });
+}
+
+// Within what is promised to be harmless: forward less than the margin in a lease, back any.
+void Attack::step_clock() {
+  const nanoseconds margin = std::max<nanoseconds>(50ms, plan_.lease() / 100);
+  const nanoseconds step =
+      dice_.chance(0.5) ? dice_.between(margin / 10, margin * 8 / 10) : -span(0.01, 0.3);
+  const LocalTime now = BootClock::now();
+  if (now < clock_rests_until_) return;
+  clock_rests_until_ = now + 2 * nanoseconds{plan_.lease()};
+  clock_offset_ += step;
+  outcome_.faults.push_back({FaultKind::kClockStep, -1, now, now});
+  target_.step_clock(clock_offset_);
+}
+
+// --- stopped between a look and a write ----------------------------------------------------------
+
+// Whoever owns the mutex next, or now, waits before its next write for what comes.
+void Attack::lay_ambush() {
+  const int mutex = static_cast<int>(dice_.below(static_cast<std::uint64_t>(plan_.mutexes)));
+  if (ambush_.stage != Ambush::Stage::kNone) return;
+  ambush_ = {};
+  ambush_.stage = Ambush::Stage::kWaiting;
+  ambush_.mutex = mutex;
+  ambush_.until = BootClock::now() + 2 * nanoseconds{plan_.lease()};
+  for (int client = 0; client < plan_.clients; ++client) {
+    crowd_.notebook(client, mutex).set_window(Notebook::Window::kWanted);
+  }
+}
+
+void Attack::spring_ambush() {
+  using Stage = Ambush::Stage;
+  const LocalTime now = BootClock::now();
+  if (ambush_.stage == Stage::kStopped) {
+    const auto& written = registers_.at(static_cast<std::size_t>(ambush_.mutex));
+    if (written.unfenced() > ambush_.token || now >= ambush_.until) end_ambush();
+    return;
+  }
+  if (ambush_.stage != Stage::kWaiting) return;
+  for (int client = 0; client < plan_.clients; ++client) {
+    Notebook& notebook = crowd_.notebook(client, ambush_.mutex);
+    const bool is_free = !is_struck_.at(static_cast<std::size_t>(client));
+    if (notebook.window() != Notebook::Window::kInside || !is_free) continue;
+    crowd_.stop(client);
+    is_struck_.at(static_cast<std::size_t>(client)) = true;
+    ambush_.stage = Stage::kStopped;
+    ambush_.victim = client;
+    ambush_.token = notebook.read(1).back().token;
+    ambush_.until = now + 3 * nanoseconds{plan_.lease()};
+    ambush_.fault = outcome_.faults.size();
+    outcome_.faults.push_back({FaultKind::kStopInWindow, client, now, ambush_.until});
+    for (int other = 0; other < plan_.clients; ++other) {
+      if (other == client) continue;
+      crowd_.notebook(other, ambush_.mutex).set_window(Notebook::Window::kNone);
+    }
+    return;
+  }
+  if (now >= ambush_.until) end_ambush();
+}
+
+void Attack::end_ambush() {
+  if (ambush_.stage == Ambush::Stage::kNone) return;
+  for (int client = 0; client < plan_.clients; ++client) {
+    crowd_.notebook(client, ambush_.mutex).set_window(Notebook::Window::kNone);
+  }
+  if (ambush_.victim >= 0) {
+    crowd_.go_on(ambush_.victim);
+    is_struck_.at(static_cast<std::size_t>(ambush_.victim)) = false;
+    outcome_.faults.at(ambush_.fault).end = BootClock::now();
+  }
+  ambush_.stage = Ambush::Stage::kNone;
+}
+
+// --- what is seen --------------------------------------------------------------------------------
+
+bool Attack::is_broken() const {
+  for (const History& history : crowd_.histories()) {
+    if (!check(history, 1).empty()) return true;
+  }
+  return false;
+}
+
+bool Attack::has_owners() const {
+  constexpr std::size_t kLatest = 64;  // an owner looks all the time
+  for (const History& history : crowd_.histories(kLatest)) {
+    if (!takeover(history, std::max(outcome_.began, outcome_.calm_since))) return false;
+  }
+  return true;
+}
+
+std::uint64_t Attack::lost() const {
+  std::uint64_t count = 0;
+  for (const History& history : crowd_.histories()) count += writes(history).lost;
+  return count;
+}
+
+}  // namespace simba::torture

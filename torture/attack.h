@@ -1,0 +1,71 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "testing/dice.h"
+#include "torture/crowd.h"
+#include "torture/heartbeat.h"
+#include "torture/outcome.h"
+
+namespace simba::torture {
+
+// One run: clients contend, faults come as the dice say, then calm, in which every mutex must find
+// an owner.
+//
+// Threads: one.
+class Attack {
+ public:
+  enum class Until { kEnd, kBroken };  // kBroken: ends as soon as a promise is seen broken
+
+  Attack(const Plan& plan, const Target& target);
+
+  Outcome run(Until until = Until::kEnd);
+
+ private:
+  struct Ambush {
+    enum class Stage { kNone, kWaiting, kStopped };
+    Stage stage = Stage::kNone;
+    int mutex = 0, victim = -1;
+    Token token = 0;  // of the victim
+    LocalTime until{};
+    std::size_t fault = 0;
+  };
+
+  // Until then, and what has to happen meanwhile.
+  void pass(LocalTime until);
+  void keep_going();
+  void attack(LocalTime until, bool ends_when_broken);
+  void calm();
+  void strike();
+  void strike_client(FaultKind kind);
+  void strike_network(FaultKind kind);
+  void kill_server();
+  void step_clock();
+  void lay_ambush();
+  void spring_ambush();
+  void end_ambush();
+  bool is_broken() const;
+  bool has_owners() const;
+  std::uint64_t lost() const;
+  nanoseconds span(double least, double most);  // in leases
+  void later(nanoseconds span, std::function<void()> action);
+
+  const Plan& plan_;
+  const Target& target_;
+  testing::Dice dice_;
+  Crowd crowd_;
+  std::vector<Registers> registers_;
+  Heartbeat heartbeat_;
+  std::vector<FaultKind> kinds_;  // what can be done to the target
+  std::vector<bool> is_struck_, is_cut_;
+  std::multimap<LocalTime, std::function<void()>> agenda_;
+  Ambush ambush_;
+  bool server_is_down_ = false;
+  LocalTime server_rests_until_{}, clock_rests_until_{};
+  nanoseconds clock_offset_{0};
+  Outcome outcome_;
+};
+
+}  // namespace simba::torture

@@ -1,0 +1,88 @@
+#include "torture/crowd.h"
+
+#include "torture/worker.h"
+
+namespace simba::torture {
+
+using namespace std::chrono_literals;
+
+Crowd::Crowd(const Plan& plan, const Target& target) : plan_(plan), target_(target) {
+  for (int client = 0; client < plan.clients; ++client) {
+    Member member;
+    if (target.network) {
+      member.relay = std::make_unique<servers::Relay>(target.network->host, target.network->port);
+    }
+    for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
+      member.notebooks.emplace_back(plan.notebook(client, mutex));
+    }
+    members_.push_back(std::move(member));
+  }
+}
+
+void Crowd::start(int client) {
+  Member& member = members_.at(index(client));
+  const std::string url = member.relay ? target_.network->url(member.relay->port()) : target_.url;
+  servers::Command command;
+  command.words = {"/proc/self/exe", kWorkerWord, plan_.directory.string(), std::to_string(client)};
+  command.directory = plan_.directory;
+  command.log = plan_.log(client);
+  command.environment = {std::string(kWorkerUrl) + '=' + url};
+  member.process = std::make_unique<servers::Process>(command);
+}
+
+void Crowd::kill(int client) { members_.at(index(client)).process.reset(); }
+
+void Crowd::stop(int client) {
+  if (const auto& process = members_.at(index(client)).process) process->pause();
+}
+
+void Crowd::go_on(int client) {
+  if (const auto& process = members_.at(index(client)).process) process->signal(SIGCONT);
+}
+
+bool Crowd::has_ended(int client) {
+  const auto& process = members_.at(index(client)).process;
+  return process && !process->is_running();
+}
+
+void Crowd::end() {
+  for (const Member& member : members_) {
+    if (member.process) member.process->signal(SIGTERM);
+  }
+  for (Member& member : members_) {
+    if (member.process) member.process->stop(SIGTERM, 5s);
+    member.process.reset();
+  }
+}
+
+void Crowd::mend() {
+  for (const Member& member : members_) {
+    if (!member.relay) continue;
+    member.relay->mend();
+    member.relay->delay(0ms);
+  }
+}
+
+std::vector<History> Crowd::histories(std::size_t most) const {
+  std::vector<History> all;
+  for (int mutex = 0; mutex < plan_.mutexes; ++mutex) {
+    History history{plan_.mutex(mutex), {}};
+    for (int client = 0; client < plan_.clients; ++client) {
+      history.lanes.push_back(
+          {client, members_.at(index(client)).notebooks.at(index(mutex)).read(most)});
+    }
+    all.push_back(std::move(history));
+  }
+  return all;
+}
+
+bool Crowd::is_overfull() const {
+  for (const Member& member : members_) {
+    for (const Notebook& notebook : member.notebooks) {
+      if (notebook.is_full()) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace simba::torture

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "testing/servers/process.h"
+#include "testing/servers/relay.h"
+#include "torture/notebook.h"
+#include "torture/plan.h"
+#include "torture/target.h"
+
+namespace simba::torture {
+
+// The client processes, each with its notebooks and, where there is a network, a relay of its own.
+//
+// Threads: one.
+class Crowd {
+ public:
+  Crowd(const Plan& plan, const Target& target);
+
+  void start(int client);  // again after kill()
+  void kill(int client);
+  void stop(int client);
+  void go_on(int client);
+  bool has_ended(int client);  // by itself, which none should
+  void end();                  // all, in good order; what does not end is killed
+  void mend();                 // all relays
+
+  servers::Relay& relay(int client) { return *members_.at(index(client)).relay; }
+  Notebook& notebook(int client, int mutex) {
+    return members_.at(index(client)).notebooks.at(index(mutex));
+  }
+  // Of each notebook the latest records.
+  std::vector<History> histories(std::size_t most = Notebook::kCapacity) const;
+  bool is_overfull() const;
+
+ private:
+  struct Member {
+    std::unique_ptr<servers::Process> process;
+    std::unique_ptr<servers::Relay> relay;
+    std::vector<Notebook> notebooks;
+  };
+  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+  const Plan& plan_;
+  const Target& target_;
+  std::vector<Member> members_;
+};
+
+}  // namespace simba::torture

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simba/time.h"
+
+// What clients saw and did, and what follows from it. All of it is pure: a history goes in, a
+// verdict comes out. The clock is CLOCK_BOOTTIME of one host, which all of its processes share.
+namespace simba::torture {
+
+// What a client notes down: a look at its own ownership, or a write to a register.
+struct Record {
+  enum class Kind : std::uint32_t {
+    kLook,
+    kFenced,    // a write, applied: no larger token had written
+    kRefused,   // a write, refused: a larger one had
+    kUnfenced,  // a write to the register that takes everything
+  };
+  LocalTime before{}, after{};  // the clock, read before and after
+  Token token = 0;
+  std::uint64_t term = 0;  // names the term: two of them with one token are two
+  Token found = 0;         // of a write: the token that stood there
+  Kind kind = Kind::kLook;
+  bool is_in_ttl = false, is_owner = false;  // of a look: what the library answered
+};
+
+struct Lane {
+  int client = 0;
+  std::vector<Record> records;
+};
+
+// Of one mutex.
+struct History {
+  std::string mutex;
+  std::vector<Lane> lanes;
+};
+
+struct Violation {
+  std::string promise;  // "P1"
+  std::string what;
+  LocalTime at{};
+};
+
+// The rules, each by every pair of records that could break it:
+//   P1, P1b  once a look that said yes has ended, none with a smaller token that says yes may begin
+//   P2       no two terms have one token
+//   P3       once a fenced write was applied, none with a smaller token may begin and be applied
+// At most `most` of them.
+std::vector<Violation> check(const History& history, std::size_t most = 10);
+
+// A term, as far as looks that said `is_in_ttl` show it.
+struct Span {
+  int client = 0;
+  Token token = 0;
+  LocalTime begin{}, end{};
+};
+std::vector<Span> spans(const History& history);  // by token
+
+struct Writes {
+  std::uint64_t fenced = 0, refused = 0, unfenced = 0;
+  std::uint64_t lost = 0;  // unfenced ones that overwrote a newer owner's
+};
+Writes writes(const History& history);
+std::uint64_t looks(const History& history);
+
+// From `since` until an owner was seen; none: nobody was.
+std::optional<nanoseconds> takeover(const History& history, LocalTime since);
+
+}  // namespace simba::torture

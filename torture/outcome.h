@@ -1,0 +1,85 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "torture/history.h"
+#include "torture/plan.h"
+
+namespace simba::torture {
+
+enum class FaultKind {
+  kKill,          // SIGKILL; the next process of the client is the end of it
+  kStop,          // SIGSTOP
+  kStopInWindow,  // the same, between a look at the clock and the write that follows
+  kDelay,
+  kStall,
+  kCut,
+  kReset,
+  kMute,
+  kServerKill,
+  kClockStep,
+};
+inline constexpr int kFaultKinds = static_cast<int>(FaultKind::kClockStep) + 1;
+std::string_view to_string(FaultKind kind);
+
+struct Fault {
+  FaultKind kind;
+  int client = -1;  // -1: the server
+  LocalTime begin{}, end{};
+};
+
+// The machine stood still: a thread that wanted to run could not.
+struct Stall {
+  LocalTime at{};
+  nanoseconds length{};
+};
+
+// What happened in a run.
+struct Outcome {
+  LocalTime began{}, calm_since{}, ended{};
+  std::vector<History> histories;  // one per mutex
+  std::vector<Fault> faults;
+  std::vector<Stall> stalls;
+  bool is_cut_short = false;  // a promise was broken, and that was enough
+  bool is_overfull = false;   // a notebook had no room for all
+};
+
+// What follows from it. Safety is never voided; a machine that stood still voids a verdict on time.
+struct Verdict {
+  enum class Timing { kInTime, kLate, kVoid, kNotJudged };
+
+  std::vector<Violation> violations;
+  Timing timing = Timing::kInTime;
+  nanoseconds bound{};             // for `longest_takeover`
+  nanoseconds longest_takeover{};  // after the faults, of any mutex
+  nanoseconds longest_gap{};       // without an owner, at any time
+  int without_owner = 0;           // mutexes that nobody owned after the faults
+  std::size_t terms = 0, clean_stalls = 0;
+  std::uint64_t looks = 0;
+  Writes writes;
+  bool sees_the_bug = false;  // the unfenced register lost: a harness that is blind proves nothing
+  bool is_overfull = false;
+
+  bool holds() const {
+    return violations.empty() && timing != Timing::kLate && sees_the_bug && !is_overfull;
+  }
+};
+
+Verdict judge(const Plan& plan, const Outcome& outcome);
+
+// What a run is called, for people and machines.
+struct Title {
+  std::string store, command;
+  std::vector<std::string> spared;
+};
+std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome,
+                    const Verdict& verdict);
+std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome,
+                    const Verdict& verdict);
+// An SVG file.
+std::string as_picture(const Title& title, const Plan& plan, const Outcome& outcome,
+                       const Verdict& verdict);
+
+}  // namespace simba::torture

@@ -1,0 +1,144 @@
+#include "torture/own_servers.h"
+
+#include <fstream>
+#include <utility>
+
+#include "testing/servers/directory.h"
+#include "testing/servers/mariadb.h"
+#ifdef SIMBA_TORTURES_MONGODB
+#include "testing/servers/mongodb.h"
+#endif
+#include "testing/servers/postgres_server.h"
+#include "testing/servers/redis.h"
+#include "testing/servers/zookeeper.h"
+#include "torture/shared_file.h"
+
+namespace simba::torture {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A file for the clock of a server that is started with the shim, and how far off it is.
+class ShiftedClock {
+ public:
+  std::vector<std::string> environment() const {
+    return {std::string("LD_PRELOAD=") + SIMBA_SHIFT_CLOCK, "SIMBA_CLOCK_FILE=" + file_.string()};
+  }
+  void set(nanoseconds offset) {
+    static_cast<std::atomic<std::int64_t>*>(memory_.memory())->store(offset.count());
+  }
+
+ private:
+  static std::filesystem::path make(const std::filesystem::path& directory) {
+    const std::filesystem::path file = directory / "clock";
+    std::ofstream(file) << std::string(sizeof(std::int64_t), '\0');
+    return file;  // readable for servers that change their user
+  }
+
+  const servers::Directory directory_;
+  const std::filesystem::path file_ = make(directory_.path());
+  const SharedFile memory_{file_, sizeof(std::int64_t)};
+};
+
+// A server with its clock; `kill` may need more than SIGKILL for one process.
+template <class Server>
+struct Own {
+  explicit Own(auto settings) : server(std::move(settings)) {
+    server.recipe().patience = 60s;
+    for (std::string& each : clock.environment()) {
+      server.recipe().command.environment.push_back(std::move(each));
+    }
+    server.start();
+  }
+  ShiftedClock clock;
+  Server server;
+};
+
+template <class Server, class Kill>
+Target target_at(const char* name, const std::shared_ptr<Own<Server>>& own, const Kill& kill) {
+  Target target;
+  target.name = name;
+  target.server =
+      Target::Server{kill, [own] { own->server.launch(); }, [own] { own->server.await_ready(); }};
+  target.step_clock = [own](nanoseconds offset) { own->clock.set(offset); };
+  target.keeps = own;
+  return target;
+}
+
+void set_url(Target& target, const std::string& url) {
+  Target other = target_of(url);
+  target.url = std::move(other.url);
+  target.network = std::move(other.network);
+}
+
+Target start_sqlite() {
+  const auto directory = std::make_shared<servers::Directory>();
+  Target target;
+  target.name = "sqlite";
+  target.url = "sqlite:" + (directory->path() / "locks.db").string();
+  target.spared = {"server, network and clock: there are none"};
+  target.keeps = directory;
+  return target;
+}
+
+Target start_redis() {
+  servers::RedisSettings settings;  // what is acknowledged survives
+  settings.config = {{"appendonly", "yes"}, {"appendfsync", "always"}};
+  const auto own = std::make_shared<Own<servers::RedisServer>>(settings);
+  Target target = target_at("redis", own, [own] { own->server.kill(); });
+  set_url(target, own->server.url());
+  return target;
+}
+
+Target start_postgres() {
+  servers::PostgresSettings settings;
+  settings.is_durable = true;
+  const auto own = std::make_shared<Own<servers::PostgresServer>>(settings);
+  Target target = target_at("postgres", own, [own] { own->server.crash(); });
+  set_url(target, own->server.url());
+  return target;
+}
+
+Target start_mariadb() {
+  servers::MariadbSettings settings;
+  settings.is_durable = true;
+  const auto own = std::make_shared<Own<servers::MariadbServer>>(settings);
+  Target target = target_at("mariadb", own, [own] { own->server.kill(); });
+  set_url(target, own->server.url());
+  return target;
+}
+
+Target start_zookeeper() {
+  servers::ZooKeeperSettings settings;
+  settings.tick = 500ms;
+  const auto own = std::make_shared<Own<servers::ZooKeeperServer>>(settings);
+  Target target = target_at("zookeeper", own, [own] { own->server.kill(); });
+  set_url(target, "zookeeper://" + own->server.address() + "?session-timeout=1500&tick=500");
+  target.step_clock = {};
+  target.spared = {"the clock: sessions are counted by a monotonic one"};
+  return target;
+}
+
+Target start_mongodb() {
+#ifdef SIMBA_TORTURES_MONGODB
+  const auto own = std::make_shared<Own<servers::MongodbServer>>(servers::MongodbSettings{});
+  Target target = target_at("mongodb", own, [own] { own->server.kill(); });
+  set_url(target, own->server.url());
+  return target;
+#else
+  throw servers::Unavailable("there is no MongoDB driver to set a server up with");
+#endif
+}
+
+// A line per store.
+constexpr OwnStore kStores[] = {
+    {"sqlite", start_sqlite, 1000ms, 500ms},       {"mariadb", start_mariadb, 1000ms, 500ms},
+    {"postgres", start_postgres, 1000ms, 500ms},   {"redis", start_redis, 1000ms, 500ms},
+    {"zookeeper", start_zookeeper, 1000ms, 500ms}, {"mongodb", start_mongodb, 1000ms, 500ms},
+};
+
+}  // namespace
+
+std::span<const OwnStore> own_stores() { return kStores; }
+
+}  // namespace simba::torture

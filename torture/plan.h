@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "simba/options.h"
+
+namespace simba::torture {
+
+// What the processes of one run have in common, and where their files are.
+struct Plan {
+  std::filesystem::path directory;  // private to the run
+  std::string prefix;               // of the mutexes' names
+  int clients = 4, mutexes = 2;
+  milliseconds ttl{1'000}, transition{500};
+  std::chrono::seconds length{10};  // of the faults
+  std::uint64_t seed = 1;
+
+  milliseconds lease() const { return ttl + transition; }
+  // After the faults every mutex has an owner: a dead owner's lease, one more that was under way
+  // when they ended, and time to connect anew.
+  nanoseconds bound() const { return 2 * nanoseconds{lease()} + std::chrono::seconds{3}; }
+  ContendOptions options() const;
+  std::string mutex(int index) const { return prefix + std::to_string(index); }
+  std::filesystem::path notebook(int client, int mutex) const;
+  std::filesystem::path registers(int mutex) const;
+  std::filesystem::path log(int client) const;
+  // Between two looks: such that a notebook is large enough for the whole run.
+  nanoseconds pace() const;
+
+  void save() const;  // to the directory
+  static Plan load(const std::filesystem::path& directory);
+};
+
+}  // namespace simba::torture

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simba/time.h"
+
+namespace simba::torture {
+
+// What is attacked, and how far. What is empty cannot be done to it.
+struct Target {
+  std::string name;  // for people
+  std::string url;   // may hold a password
+
+  // Its network: clients go through a relay each.
+  struct Network {
+    std::string host;
+    std::uint16_t port = 0;
+    std::function<std::string(std::uint16_t)> url;  // as `url`, at a port of 127.0.0.1
+  };
+  std::optional<Network> network;
+
+  // A server that we started: it is killed, and launched again on the same data.
+  struct Server {
+    std::function<void()> kill, launch, await_ready;
+  };
+  std::optional<Server> server;
+  // Of the wall clock that the store decides by.
+  std::function<void(nanoseconds)> step_clock;
+
+  std::vector<std::string> spared;  // what is not attacked, and why
+  std::shared_ptr<void> keeps;      // lives as long as this
+};
+
+// A server of somebody else, by its URL: its network is attacked where it is one host without TLS.
+Target target_of(const std::string& url);
+
+}  // namespace simba::torture

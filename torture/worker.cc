@@ -1,0 +1,179 @@
+#include "torture/worker.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "simba/connect.h"
+#include "simba/contend_service.h"
+#include "simba/locker.h"
+#include "testing/dice.h"
+#include "torture/notebook.h"
+#include "torture/plan.h"
+
+namespace simba::torture {
+namespace {
+
+using namespace std::chrono_literals;
+using Kind = Record::Kind;
+
+std::atomic<bool> ends{false};
+
+void nap(nanoseconds span) { std::this_thread::sleep_for(span); }
+
+// Works on one mutex while it owns it: looks, and writes to the registers.
+//
+// Threads: one.
+class Worker {
+ public:
+  Worker(const Plan& plan, int client, int mutex)
+      : plan_(plan),
+        client_(client),
+        mutex_(mutex),
+        notebook_(plan.notebook(client, mutex)),
+        registers_(plan.registers(mutex)),
+        // Each process of a client draws others.
+        dice_(plan.seed + (static_cast<std::uint64_t>(getpid()) << 20) +
+              static_cast<std::uint64_t>(mutex)) {}
+
+  void contend(const Client& client) {
+    // The two ways in which users hold a mutex.
+    if (mutex_ % 2 == 0) {
+      lock_again_and_again(client);
+    } else {
+      lead(client);
+    }
+  }
+
+ private:
+  std::string id() const { return "client-" + std::to_string(client_); }
+
+  void lock_again_and_again(const Client& client) {
+    SimbaLocker locker(client, plan_.mutex(mutex_), plan_.options(), id());
+    while (!ends) {
+      if (!locker.try_lock_for(500ms)) continue;
+      const Term term = locker.term();
+      const LocalTime until = BootClock::now() + dice_.between(10ms, plan_.lease());
+      work(term, [&] { return BootClock::now() < until; });
+      locker.unlock();
+      look(term);
+      nap(dice_.between(0ms, 50ms));
+    }
+  }
+
+  void lead(const Client& client) {
+    ContendOptions options = plan_.options();
+    options.max_hold = plan_.lease();
+    const auto contender =
+        make_contender(plan_.mutex(mutex_),
+                       {[this](const MutexState& state) {
+                          const Term term = state.term;
+                          work(term, [lost = term.lost()] { return !lost.stop_requested(); });
+                        },
+                        {}},
+                       id());
+    MutexContendService service(client, contender, options);
+    service.start();
+    while (!ends) nap(20ms);
+    service.stop();
+  }
+
+  // While the term lasts and `goes_on` says so.
+  void work(const Term& term, const std::function<bool()>& goes_on) {
+    while (!ends && goes_on() && look(term).is_owner) {
+      write(term);
+      nap(plan_.pace());
+    }
+    look(term);
+  }
+
+  Record look(const Term& term) {
+    Record record;
+    record.token = term.token();
+    record.term = std::hash<std::string>{}(term.wire_id());
+    record.before = BootClock::now();
+    record.is_in_ttl = term.is_in_ttl();
+    record.is_owner = term.is_owner();
+    record.after = BootClock::now();
+    notebook_.add(record);
+    return record;
+  }
+
+  // As a program does that trusts its lease: look at the clock, then act. In between it can be
+  // stopped for any time, and is, when the harness says so.
+  void write(const Term& term) {
+    if (!look(term).is_in_ttl) return;
+    if (notebook_.enter_window()) {
+      const LocalTime patience = BootClock::now() + 10 * nanoseconds{plan_.lease()};
+      while (notebook_.window() == Notebook::Window::kInside && BootClock::now() < patience) {
+        continue;  // on a processor, so that what follows comes at once when it may go on
+      }
+      look(term);
+    }
+    apply(term, Kind::kUnfenced, [this](Token token) { return registers_.write_unfenced(token); });
+    apply(term, Kind::kFenced, [this](Token token) { return registers_.write_fenced(token); });
+  }
+
+  void apply(const Term& term, Kind kind, const std::function<Token(Token)>& store) {
+    Record record;
+    record.token = term.token();
+    record.kind = kind;
+    record.before = BootClock::now();
+    record.found = store(record.token);
+    record.after = BootClock::now();
+    if (kind == Kind::kFenced && record.found > record.token) record.kind = Kind::kRefused;
+    notebook_.add(record);
+  }
+
+  const Plan& plan_;
+  const int client_, mutex_;
+  Notebook notebook_;
+  Registers registers_;
+  testing::Dice dice_;
+};
+
+int work(const std::string& directory, int client) {
+  const char* url = std::getenv(kWorkerUrl);  // NOLINT(concurrency-mt-unsafe): no thread yet
+  if (url == nullptr) return 2;
+  std::signal(SIGTERM, [](int) { ends = true; });
+  const Plan plan = Plan::load(directory);
+  const Client connection = connect(url);
+  std::vector<std::jthread> threads;
+  for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
+    threads.emplace_back([&plan, &connection, client, mutex] {
+      Worker worker(plan, client, mutex);
+      while (!ends) {
+        try {
+          worker.contend(connection);
+        } catch (const std::exception& error) {
+          std::fprintf(stderr, "%s\n", error.what());
+          nap(50ms);
+        }
+      }
+    });
+  }
+  return 0;
+}
+
+}  // namespace
+
+void work_if_asked(int argc, char** argv) {
+  if (argc != 4 || std::string_view(argv[1]) != kWorkerWord) return;
+  int code = 2;
+  try {
+    code = work(argv[2], std::atoi(argv[3]));  // NOLINT(cert-err34-c): our own words
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+  }
+  std::exit(code);  // NOLINT(concurrency-mt-unsafe): all threads have ended
+}
+
+}  // namespace simba::torture
