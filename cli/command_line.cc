@@ -147,6 +147,7 @@ int guarded_act(const Words& words) {
 int run_tool(int argc, char** argv) {
   open_standard_streams();
   guard_if_asked(argc, argv);
+  contend_if_asked(argc, argv);
   return guarded_act({argv + 1, argv + argc});
 }
 

@@ -249,6 +249,36 @@ int act_bench(const Typed& typed) {
   return bench(command);
 }
 
+void add_torture(CLI::App& app, Typed& typed) {
+  add_show(app, typed);
+  app.add_option("--for", typed.length);
+  app.add_option("--clients", typed.clients);
+  app.add_option("--mutexes", typed.mutexes);
+  app.add_option("--ttl", typed.ttl);
+  app.add_option("--transition", typed.transition);
+  app.add_option("--seed", typed.seed);
+  app.add_option("--picture", typed.picture);
+}
+
+int act_torture(const Typed& typed) {
+  TortureCommand command;
+  command.store = store_url(typed);
+  command.format = typed.format();
+  command.picture = typed.picture.value_or("");
+  command.given = typed.given;
+  if (typed.length) command.length = parse_duration("--for", *typed.length);
+  if (typed.ttl) command.ttl = parse_duration("--ttl", *typed.ttl);
+  if (typed.transition) command.transition = parse_duration("--transition", *typed.transition);
+  if (typed.clients) {
+    command.clients = static_cast<int>(parse_number("--clients", *typed.clients, 2, 64));
+  }
+  if (typed.mutexes) {
+    command.mutexes = static_cast<int>(parse_number("--mutexes", *typed.mutexes, 1, 64));
+  }
+  if (typed.seed) command.seed = parse_number("--seed", *typed.seed, 1, ~std::uint64_t{0});
+  return torture(command);
+}
+
 void add_config(CLI::App& app, Typed& typed) {
   add_duty(app, typed);
   app.add_flag("--json", typed.json);
@@ -278,6 +308,7 @@ constexpr Command kCommands[] = {
     {"init", help::kInit, 0, add_init, act_init},
     {"doctor", help::kDoctor, 0, add_doctor, act_doctor},
     {"bench", help::kBench, 1, add_bench, act_bench},
+    {"torture", help::kTorture, 0, add_torture, act_torture},
     {"config", help::kConfig, 0, add_config, act_config},
     {"completion", help::kCompletion, 1, add_nothing, act_completion},
     {"version", help::kVersion, 0, add_version, act_version},

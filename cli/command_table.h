@@ -22,7 +22,8 @@ struct Typed {
   Words words;    // before --
   Words program;  // after it
   Text config, store, wait, ttl, transition, kill_after, max_hold, id, token, restart, delay,
-      hand_over_after, every, after, cron, initial_delay, seconds;
+      hand_over_after, every, after, cron, initial_delay, seconds, length, clients, mutexes, seed,
+      picture;
   bool quiet = false, json = false, all = false, now = false, print = false, help = false;
 
   Format format() const { return json ? Format::kJson : Format::kText; }

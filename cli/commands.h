@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -97,6 +98,19 @@ struct BenchCommand {
   milliseconds length{5'000};
 };
 int bench(const BenchCommand& command);
+
+struct TortureCommand {
+  std::string store;
+  milliseconds length{30'000}, ttl{2'000}, transition{1'000};
+  int clients = 4, mutexes = 2;
+  std::uint64_t seed = 0;  // 0: any
+  Format format = Format::kText;
+  std::string picture;             // a file; empty: none
+  std::vector<std::string> given;  // the command line
+};
+int torture(const TortureCommand& command);
+// The clients that are tortured are processes of this program: asked first of all.
+void contend_if_asked(int argc, char** argv);
 
 int config(const Settings& settings, Format format);
 

@@ -9,6 +9,7 @@ namespace exit_code {
 inline constexpr int kOk = 0;
 inline constexpr int kFree = 1;          // show, release: nobody holds the mutex
 inline constexpr int kUnfit = 1;         // doctor: something failed
+inline constexpr int kBroken = 1;        // torture: a promise does not hold
 inline constexpr int kUsage = 64;        // the command line, an option or a name is wrong
 inline constexpr int kUnavailable = 69;  // the store cannot be used
 inline constexpr int kLost = 70;         // run: ownership ended first, the program was ended

@@ -26,6 +26,7 @@ Commands:
   init      make what the store needs, or print it for somebody who may
   doctor    look whether the store is fit for use
   bench     measure how fast it is
+  torture   attack a store, and see whether its promises hold
   config    print the settings, and where each comes from
   version   print the version
 
@@ -265,6 +266,34 @@ Options:
 
 Exit codes:
   0 measured    64 usage    69 store unavailable    75 somebody holds the mutex
+)";
+
+const char kTorture[] = R"(simba torture [options]
+
+Attacks a store as it is here: processes contend for mutexes and are killed and stopped, their
+connections are delayed, stalled, cut, reset, and lose replies. Each notes down what it believed; at
+the end it is said whether two ever owned a mutex at once. Not for a server whose other users must
+not notice: it costs what a few busy clients cost. The server itself is left alone.
+
+  simba torture --store redis://localhost
+  simba torture --for 10m --picture torture.svg --store 'postgresql://app@db/app?sslmode=disable'
+  simba torture --seed 7 --json | jq .holds
+
+Options:
+  --for DURATION         faults for this long (30s), then calm, until each mutex has an owner
+  --clients N            processes (4)
+  --mutexes N            that each of them contends for (2); their names begin with simba-torture-
+  --ttl DURATION         of the leases (2s)
+  --transition DURATION  likewise (1s)
+  --seed N               of the dice; default: any, and printed
+  --picture FILE         draw what happened, as SVG
+  --json                 one object: holds, violations, faults, terms, longest_takeover_s, ...
+  --store URL            what is attacked; default: SIMBA_STORE, else sqlite:
+
+The network is attacked where the URL names one host, without TLS: a relay of simba stands between.
+
+Exit codes:
+  0 all promises held    1 broken, or an owner came too late    64 usage    69 store unavailable
 )";
 
 const char kConfig[] = R"(simba config [options]

@@ -13,6 +13,7 @@ extern const char kRelease[];
 extern const char kInit[];
 extern const char kDoctor[];
 extern const char kBench[];
+extern const char kTorture[];
 extern const char kConfig[];
 extern const char kCompletion[];
 extern const char kVersion[];

@@ -22,7 +22,10 @@ bool is_served_here(const std::string& url) {
 }  // namespace
 
 void leave_to_servers_program(const std::string& url, const std::vector<std::string>& words) {
-  if (is_served_here(url)) return;
+  if (!is_served_here(url)) become_servers_program(words);
+}
+
+void become_servers_program(const std::vector<std::string>& words) {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return;
@@ -34,6 +37,7 @@ void leave_to_servers_program(const std::string& url, const std::vector<std::str
 }
 #else
 void leave_to_servers_program(const std::string&, const std::vector<std::string>&) {}
+void become_servers_program(const std::vector<std::string>&) {}
 #endif
 
 }  // namespace simba::cli

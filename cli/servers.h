@@ -13,4 +13,7 @@ namespace simba::cli {
 // wrong with the URL is said where it is opened. `words`: the command line, without the program.
 void leave_to_servers_program(const std::string& url, const std::vector<std::string>& words);
 
+// In any case. Returns when there is no other program.
+void become_servers_program(const std::vector<std::string>& words);
+
 }  // namespace simba::cli

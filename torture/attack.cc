@@ -95,7 +95,7 @@ void Attack::attack(LocalTime until, bool ends_when_broken) {
   }
 }
 
-// All is mended, and everybody is there.
+// All is mended, and everybody is there. Then the last fault: the owners die, and do not come back.
 void Attack::calm() {
   while (!agenda_.empty()) {
     const auto action = std::move(agenda_.begin()->second);
@@ -105,6 +105,7 @@ void Attack::calm() {
   end_ambush();
   crowd_.mend();
   if (target_.server) target_.server->await_ready();
+  if (!outcome_.is_cut_short) kill_owners();
   outcome_.calm_since = BootClock::now();
   for (Fault& fault : outcome_.faults) fault.end = std::min(fault.end, outcome_.calm_since);
   if (outcome_.is_cut_short) return;
@@ -186,6 +187,24 @@ void Attack::kill_server() {
     server_is_down_ = false;
     server_rests_until_ = BootClock::now() + std::max<nanoseconds>(kServerRest, 2 * plan_.lease());
   });
+}
+
+// One client stays in any case.
+void Attack::kill_owners() {
+  constexpr std::size_t kLatest = 1;
+  const LocalTime now = BootClock::now();
+  int left = plan_.clients;
+  for (const History& history : crowd_.histories(kLatest)) {
+    for (const Lane& lane : history.lanes) {
+      const bool owns = !lane.records.empty() && now - lane.records.back().after < 100ms;
+      const auto at = static_cast<std::size_t>(lane.client);
+      if (!owns || is_struck_.at(at) || left <= 1) continue;
+      is_struck_.at(at) = true;
+      --left;
+      crowd_.kill(lane.client);
+      outcome_.faults.push_back({FaultKind::kKill, lane.client, now, now});
+    }
+  }
 }
 
 // Within what is promised to be harmless: forward less than the margin in a lease, back any.

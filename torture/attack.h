@@ -41,6 +41,7 @@ class Attack {
   void strike();
   void strike_client(FaultKind kind);
   void strike_network(FaultKind kind);
+  void kill_owners();
   void kill_server();
   void step_clock();
   void lay_ambush();

@@ -73,10 +73,8 @@ void set_url(Target& target, const std::string& url) {
 
 Target start_sqlite() {
   const auto directory = std::make_shared<servers::Directory>();
-  Target target;
+  Target target = target_of("sqlite:" + (directory->path() / "locks.db").string());
   target.name = "sqlite";
-  target.url = "sqlite:" + (directory->path() / "locks.db").string();
-  target.spared = {"server, network and clock: there are none"};
   target.keeps = directory;
   return target;
 }

@@ -71,7 +71,11 @@ std::string with_query(std::string url, std::string_view more) {
 Target target_of(const std::string& url) {
   Target target;
   target.url = url;
-  target.spared.emplace_back("the server: it is not ours to kill, nor is its clock");
+  if (url.starts_with("sqlite:")) {
+    target.spared = {"server, network and clock: there are none"};
+    return target;
+  }
+  target.spared = {"the server: it is not ours to kill, nor is its clock"};
   const Scheme* scheme = find_scheme(url);
   const auto place = scheme != nullptr ? find_place(url, scheme->port) : std::nullopt;
   if (!place || speaks_tls(*scheme, url)) {

@@ -1,0 +1,40 @@
+#include "torture/target.h"
+
+#include <gtest/gtest.h>
+
+namespace simba::torture {
+namespace {
+
+// Where a relay would lead, and what a client would be told; empty: there is none.
+std::string through(const std::string& url) {
+  const Target target = target_of(url);
+  if (!target.network) return "";
+  return target.network->host + ':' + std::to_string(target.network->port) + ' ' +
+         target.network->url(1);
+}
+
+TEST(TargetTest, OneHostWithoutTlsIsReachedThroughARelay) {
+  EXPECT_EQ(through("redis://r"), "r:6379 redis://127.0.0.1:1");
+  EXPECT_EQ(through("redis://u:p@r:7/2?prefix=x"), "r:7 redis://u:p@127.0.0.1:1/2?prefix=x");
+  EXPECT_EQ(through("postgresql://u@h/db?sslmode=disable"),
+            "h:5432 postgresql://u@127.0.0.1:1/db?sslmode=disable");
+  EXPECT_EQ(through("zookeeper://z:2182/root"), "z:2182 zookeeper://127.0.0.1:1/root");
+}
+
+TEST(TargetTest, ADriverThatLooksForServersItselfIsKeptAtThisOne) {
+  EXPECT_EQ(through("mongodb://m"), "m:27017 mongodb://127.0.0.1:1/?directConnection=true");
+  EXPECT_EQ(through("mongodb://m/?w=1"),
+            "m:27017 mongodb://127.0.0.1:1/?w=1&directConnection=true");
+}
+
+TEST(TargetTest, WhatARelayCannotCarryIsSparedAndSaid) {
+  for (const char* url : {"sqlite:/tmp/x", "postgresql://h/db", "mysql://h/db?sslmode=verify-full",
+                          "rediss://h", "mongodb://a,b", "mongodb://h/?tls=true", "redis://[::1]",
+                          "redis://h:seven", "redis+sentinel://h", "postgresql:///db"}) {
+    EXPECT_EQ(through(url), "") << url;
+    EXPECT_FALSE(target_of(url).spared.empty()) << url;
+  }
+}
+
+}  // namespace
+}  // namespace simba::torture

@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "torture/outcome.h"
+
+namespace simba::torture {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Timing = Verdict::Timing;
+
+LocalTime at(int ms) { return LocalTime{std::chrono::milliseconds{ms}}; }
+
+Record look(int ms, Token token) {
+  return {at(ms), at(ms + 1), token, token, 0, Record::Kind::kLook, true, true};
+}
+
+// Two clients, one mutex; faults end at 1 s; the unfenced register has lost a write.
+class VerdictTest : public ::testing::Test {
+ protected:
+  VerdictTest() {
+    plan.mutexes = 1;
+    plan.clients = 2;
+    outcome.began = at(0);
+    outcome.calm_since = at(1'000);
+    outcome.ended = at(20'000);
+    const Record lost{at(600), at(601), 5, 5, 6, Record::Kind::kUnfenced, false, false};
+    outcome.histories = {
+        {"m", {{0, {look(100, 5), look(300, 5), lost}}, {1, {look(500, 6), look(1'500, 7)}}}}};
+    outcome.faults = {{FaultKind::kStopInWindow, 0, at(310), at(600)}};
+  }
+  Lane& lane(std::size_t client) { return outcome.histories[0].lanes[client]; }
+
+  Plan plan;
+  Outcome outcome;
+};
+
+TEST_F(VerdictTest, HoldsWhenNothingIsBrokenAndTheBugIsSeen) {
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_TRUE(verdict.holds());
+  EXPECT_EQ(verdict.longest_takeover, 501ms);
+  EXPECT_EQ(verdict.terms, 3U);
+  EXPECT_EQ(verdict.longest_gap, 999ms);
+}
+
+TEST_F(VerdictTest, AHarnessThatSawNoLostWriteShowsNothing) {
+  lane(0).records.pop_back();
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)), HasSubstr("BLIND"));
+}
+
+TEST_F(VerdictTest, AnOwnerThatComesTooLateBreaksTheVerdictOnTime) {
+  lane(1).records.back() = look(1'000 + 6'100, 7);
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate);
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  lane(1).records.pop_back();
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate) << "nobody at all";
+}
+
+TEST_F(VerdictTest, AMachineThatStoodStillVoidsTimeAndNeverSafety) {
+  lane(1).records.back() = look(1'000 + 6'100, 7);
+  outcome.stalls = {{at(900), 200ms}};
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate) << "it stood still before";
+  outcome.stalls.push_back({at(2'000), 200ms});
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kVoid);
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("2 stalls of the machine, 1 of them after the faults"));
+  lane(0).records.push_back(look(700, 5));
+  EXPECT_FALSE(judge(plan, outcome).holds());
+}
+
+TEST_F(VerdictTest, ANotebookThatIsFullIsNoProof) {
+  outcome.is_overfull = true;
+  EXPECT_FALSE(judge(plan, outcome).holds());
+}
+
+TEST_F(VerdictTest, TheJsonIsOneObjectWithAllOfIt) {
+  lane(0).records.push_back(look(700, 5));
+  const std::string text =
+      as_json({"redis", "again", {"the clock"}}, plan, outcome, judge(plan, outcome));
+  const auto json = nlohmann::json::parse(text);
+  EXPECT_EQ(json["holds"], false);
+  EXPECT_EQ(json["store"], "redis");
+  EXPECT_EQ(json["violations"][0]["promise"], "P1");
+  EXPECT_EQ(json["faults"]["stop before a write"], 1);
+  EXPECT_EQ(json["unfenced_lost"], 1);
+}
+
+TEST_F(VerdictTest, ThePictureShowsTermsFaultsAndTakeovers) {
+  const std::string sound = as_picture({"redis", "", {}}, plan, outcome, judge(plan, outcome));
+  EXPECT_THAT(sound, HasSubstr("client 1, token 7"));
+  EXPECT_THAT(sound, HasSubstr(">stop before a write<"));
+  EXPECT_THAT(sound, HasSubstr("stroke-width='0.7'")) << "from client 0 to client 1";
+  EXPECT_THAT(sound, Not(HasSubstr("#d00000")));
+  lane(0).records.push_back(look(700, 5));
+  EXPECT_THAT(as_picture({"redis", "", {}}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("#d00000"));
+}
+
+}  // namespace
+}  // namespace simba::torture
