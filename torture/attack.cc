@@ -178,7 +178,7 @@ void Attack::strike_network(FaultKind kind) {
 void Attack::kill_server() {
   const nanoseconds length = span(0, 0.7);
   const LocalTime now = BootClock::now();
-  if (server_is_down_ || now < server_rests_until_) return;
+  if (server_is_down_ || now < server_rests_until_ || !target_.server->is_ready()) return;
   server_is_down_ = true;
   outcome_.faults.push_back({FaultKind::kServerKill, -1, now, now + length});
   target_.server->kill();

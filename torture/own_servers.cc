@@ -40,7 +40,8 @@ class ShiftedClock {
   const SharedFile memory_{file_, sizeof(std::int64_t)};
 };
 
-// A server with its clock; `kill` may need more than SIGKILL for one process.
+// A server with its clock. What it has acknowledged survives SIGKILL, also where nothing is synced
+// to disk: the pages are the kernel's. `kill` may need more than SIGKILL for one process.
 template <class Server>
 struct Own {
   explicit Own(auto settings) : server(std::move(settings)) {
@@ -59,7 +60,8 @@ Target target_at(const char* name, const std::shared_ptr<Own<Server>>& own, cons
   Target target;
   target.name = name;
   target.server =
-      Target::Server{kill, [own] { own->server.launch(); }, [own] { own->server.await_ready(); }};
+      Target::Server{kill, [own] { own->server.launch(); }, [own] { own->server.await_ready(); },
+                     [own] { return own->server.recipe().is_ready(); }};
   target.step_clock = [own](nanoseconds offset) { own->clock.set(offset); };
   target.keeps = own;
   return target;
@@ -80,7 +82,7 @@ Target start_sqlite() {
 }
 
 Target start_redis() {
-  servers::RedisSettings settings;  // what is acknowledged survives
+  servers::RedisSettings settings;
   settings.config = {{"appendonly", "yes"}, {"appendfsync", "always"}};
   const auto own = std::make_shared<Own<servers::RedisServer>>(settings);
   Target target = target_at("redis", own, [own] { own->server.kill(); });
@@ -89,18 +91,14 @@ Target start_redis() {
 }
 
 Target start_postgres() {
-  servers::PostgresSettings settings;
-  settings.is_durable = true;
-  const auto own = std::make_shared<Own<servers::PostgresServer>>(settings);
+  const auto own = std::make_shared<Own<servers::PostgresServer>>(servers::PostgresSettings{});
   Target target = target_at("postgres", own, [own] { own->server.crash(); });
   set_url(target, own->server.url());
   return target;
 }
 
 Target start_mariadb() {
-  servers::MariadbSettings settings;
-  settings.is_durable = true;
-  const auto own = std::make_shared<Own<servers::MariadbServer>>(settings);
+  const auto own = std::make_shared<Own<servers::MariadbServer>>(servers::MariadbSettings{});
   Target target = target_at("mariadb", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
   return target;
@@ -128,11 +126,80 @@ Target start_mongodb() {
 #endif
 }
 
+bool has_leader(servers::ZooKeeperEnsemble& ensemble) try {
+  return ensemble[ensemble.leader()].is_running() && ensemble[ensemble.follower()].is_running();
+} catch (const std::runtime_error&) {
+  return false;
+}
+
+#ifdef SIMBA_TORTURES_MONGODB
+bool has_primary(servers::MongodbSet& set) try {
+  return set[set.primary()].is_running();
+} catch (const std::runtime_error&) {
+  return false;
+}
+#endif
+
+// Of three, the one that leads is killed.
+template <class Set>
+struct Failing {
+  explicit Failing(auto&&... settings) : set(settings...) {}
+  Set set;
+  std::size_t dead = 0;
+};
+
+Target start_zookeeper_ensemble() {
+  servers::ZooKeeperSettings settings;
+  settings.tick = 500ms;
+  const auto own = std::make_shared<Failing<servers::ZooKeeperEnsemble>>(settings);
+  own->set.start();
+  Target target;
+  target.name = "zookeeper-ensemble";
+  target.url = "zookeeper://" + own->set.addresses() + "?session-timeout=1500&tick=500";
+  target.server =
+      Target::Server{[own] {
+                       own->dead = own->set.leader();
+                       own->set[own->dead].kill();
+                     },
+                     [own] { own->set[own->dead].launch(); }, [own] { own->set.await_quorum(3); },
+                     [own] { return has_leader(own->set); }};
+  target.spared = {"the network: clients know three addresses", "the clock: it is a monotonic one"};
+  target.keeps = own;
+  return target;
+}
+
+Target start_mongodb_set() {
+#ifdef SIMBA_TORTURES_MONGODB
+  const auto own = std::make_shared<Failing<servers::MongodbSet>>();
+  own->set.start();
+  Target target;
+  target.name = "mongodb-set";
+  target.url = own->set.url();
+  target.server =
+      Target::Server{[own] {
+                       own->dead = own->set.primary();
+                       own->set[own->dead].kill();
+                     },
+                     [own] { own->set[own->dead].launch(); }, [own] { own->set.await_all(); },
+                     [own] { return has_primary(own->set); }};
+  target.spared = {"the network: clients find the members by themselves", "the clock"};
+  target.keeps = own;
+  return target;
+#else
+  throw servers::Unavailable("there is no MongoDB driver to set a server up with");
+#endif
+}
+
 // A line per store.
 constexpr OwnStore kStores[] = {
-    {"sqlite", start_sqlite, 1000ms, 500ms},       {"mariadb", start_mariadb, 1000ms, 500ms},
-    {"postgres", start_postgres, 1000ms, 500ms},   {"redis", start_redis, 1000ms, 500ms},
-    {"zookeeper", start_zookeeper, 1000ms, 500ms}, {"mongodb", start_mongodb, 1000ms, 500ms},
+    {"sqlite", start_sqlite},
+    {"mariadb", start_mariadb},
+    {"postgres", start_postgres},
+    {"redis", start_redis},
+    {"zookeeper", start_zookeeper},
+    {"mongodb", start_mongodb},
+    {"zookeeper-ensemble", start_zookeeper_ensemble},
+    {"mongodb-set", start_mongodb_set},
 };
 
 }  // namespace

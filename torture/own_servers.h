@@ -10,7 +10,6 @@ namespace simba::torture {
 struct OwnStore {
   const char* name;
   Target (*start)();
-  milliseconds ttl, transition;  // of a short run
 };
 
 // The stores whose servers we can start on loopback, and break as we like.

@@ -27,6 +27,7 @@ struct Target {
   // A server that we started: it is killed, and launched again on the same data.
   struct Server {
     std::function<void()> kill, launch, await_ready;
+    std::function<bool()> is_ready;
   };
   std::optional<Server> server;
   // Of the wall clock that the store decides by.
