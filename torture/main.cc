@@ -55,6 +55,8 @@ int run(const Words& words) {
   plan.prefix = "torture-";
   plan.clients = words.clients;
   plan.mutexes = words.mutexes;
+  plan.ttl = store.ttl;
+  plan.transition = store.transition;
   plan.length = std::chrono::seconds{words.seconds};
   plan.seed = words.seed;
   const std::string command = "script/torture --store " + words.store + " --seconds " +

@@ -10,6 +10,7 @@ namespace simba::torture {
 struct OwnStore {
   const char* name;
   Target (*start)();
+  milliseconds ttl, transition;
 };
 
 // The stores whose servers we can start on loopback, and break as we like.

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "simba/connect.h"
@@ -34,8 +35,9 @@ void nap(nanoseconds span) { std::this_thread::sleep_for(span); }
 // Threads: one.
 class Worker {
  public:
-  Worker(const Plan& plan, int client, int mutex)
+  Worker(const Plan& plan, int client, int mutex, std::stop_token stop)
       : plan_(plan),
+        stop_(std::move(stop)),
         client_(client),
         mutex_(mutex),
         notebook_(plan.notebook(client, mutex)),
@@ -59,7 +61,9 @@ class Worker {
   void lock_again_and_again(const Client& client) {
     SimbaLocker locker(client, plan_.mutex(mutex_), plan_.options(), id());
     while (!ends) {
-      if (!locker.try_lock_for(500ms)) continue;
+      const bool is_patient = dice_.chance(0.5);
+      const nanoseconds patience = dice_.between(50ms, plan_.lease());
+      if (!(is_patient ? locker.lock(stop_) : locker.try_lock_for(patience))) continue;
       const Term term = locker.term();
       const LocalTime until = BootClock::now() + dice_.between(10ms, plan_.lease());
       work(term, [&] { return BootClock::now() < until; });
@@ -134,6 +138,7 @@ class Worker {
   }
 
   const Plan& plan_;
+  const std::stop_token stop_;
   const int client_, mutex_;
   Notebook notebook_;
   Registers registers_;
@@ -148,8 +153,8 @@ int work(const std::string& directory, int client) {
   const Client connection = connect(url);
   std::vector<std::jthread> threads;
   for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
-    threads.emplace_back([&plan, &connection, client, mutex] {
-      Worker worker(plan, client, mutex);
+    threads.emplace_back([&plan, &connection, client, mutex](const std::stop_token& stop) {
+      Worker worker(plan, client, mutex, stop);
       while (!ends) {
         try {
           worker.contend(connection);
@@ -160,7 +165,8 @@ int work(const std::string& directory, int client) {
       }
     });
   }
-  return 0;
+  while (!ends) nap(20ms);
+  return 0;  // the threads are asked to stop
 }
 
 }  // namespace
