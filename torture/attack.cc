@@ -41,9 +41,9 @@ Outcome Attack::run(Until until) {
   plan_.save();
   outcome_.began = BootClock::now();
   for (int client = 0; client < plan_.clients; ++client) crowd_.start(client);
-  const LocalTime patience = BootClock::now() + 20s;
-  while (!has_owners() && BootClock::now() < patience) pass(BootClock::now() + 20ms);
-  if (!has_owners()) throw std::runtime_error("nobody owned a mutex in 20 s, before any fault");
+  await_owners(outcome_.began);
+  if (!has_owners(outcome_.began))
+    throw std::runtime_error("nobody owned a mutex, before any fault");
   attack(BootClock::now() + plan_.length, until == Until::kBroken);
   calm();
   crowd_.end();
@@ -95,7 +95,8 @@ void Attack::attack(LocalTime until, bool ends_when_broken) {
   }
 }
 
-// All is mended, and everybody is there. Then the last fault: the owners die, and do not come back.
+// All is mended, everybody is there, and each mutex finds an owner. Then the last fault: the owners
+// die and do not come back, and each mutex finds another.
 void Attack::calm() {
   while (!agenda_.empty()) {
     const auto action = std::move(agenda_.begin()->second);
@@ -105,12 +106,13 @@ void Attack::calm() {
   end_ambush();
   crowd_.mend();
   if (target_.server) target_.server->await_ready();
-  if (!outcome_.is_cut_short) kill_owners();
-  outcome_.calm_since = BootClock::now();
+  outcome_.calm_since = outcome_.owners_killed = BootClock::now();
   for (Fault& fault : outcome_.faults) fault.end = std::min(fault.end, outcome_.calm_since);
   if (outcome_.is_cut_short) return;
-  const LocalTime patience = outcome_.calm_since + 4 * plan_.bound();
-  while (!has_owners() && BootClock::now() < patience) pass(BootClock::now() + 10ms);
+  await_owners(outcome_.calm_since);
+  kill_owners();
+  outcome_.owners_killed = BootClock::now();
+  await_owners(outcome_.owners_killed);
   for (int tries = 0; lost() == 0 && tries < kMostAmbushesInCalm; ++tries) {
     lay_ambush();
     while (ambush_.stage != Ambush::Stage::kNone) pass(BootClock::now() + 10ms);
@@ -287,10 +289,15 @@ bool Attack::is_broken() const {
   return false;
 }
 
-bool Attack::has_owners() const {
+void Attack::await_owners(LocalTime since) {
+  const LocalTime patience = since + 4 * plan_.bound();
+  while (!has_owners(since) && BootClock::now() < patience) pass(BootClock::now() + 10ms);
+}
+
+bool Attack::has_owners(LocalTime since) const {
   constexpr std::size_t kLatest = 64;  // an owner looks all the time
   for (const History& history : crowd_.histories(kLatest)) {
-    if (!takeover(history, std::max(outcome_.began, outcome_.calm_since))) return false;
+    if (!takeover(history, since)) return false;
   }
   return true;
 }

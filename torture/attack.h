@@ -48,7 +48,8 @@ class Attack {
   void spring_ambush();
   void end_ambush();
   bool is_broken() const;
-  bool has_owners() const;
+  bool has_owners(LocalTime since) const;
+  void await_owners(LocalTime since);
   std::uint64_t lost() const;
   nanoseconds span(double least, double most);  // in leases
   void later(nanoseconds span, std::function<void()> action);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 
 namespace simba::torture {
 namespace {
@@ -44,8 +45,7 @@ void check_order(const History& history, const ByToken& found, const std::string
                  const std::string& did, std::vector<Violation>& into) {
   const Evidence* earliest = nullptr;
   Token earliest_token = 0;
-  for (auto it = found.rbegin(); it != found.rend(); ++it) {
-    const auto& [token, evidence] = *it;
+  for (const auto& [token, evidence] : std::views::reverse(found)) {
     if (earliest != nullptr && evidence.last_begin > earliest->first_end) {
       const auto late = std::chrono::duration_cast<std::chrono::microseconds>(evidence.last_begin -
                                                                               earliest->first_end);

@@ -38,7 +38,7 @@ struct Stall {
 
 // What happened in a run.
 struct Outcome {
-  LocalTime began{}, calm_since{}, ended{};
+  LocalTime began{}, calm_since{}, owners_killed{}, ended{};
   std::vector<History> histories;  // one per mutex
   std::vector<Fault> faults;
   std::vector<Stall> stalls;
@@ -53,7 +53,7 @@ struct Verdict {
   std::vector<Violation> violations;
   Timing timing = Timing::kInTime;
   nanoseconds bound{};             // for `longest_takeover`
-  nanoseconds longest_takeover{};  // after the faults, of any mutex
+  nanoseconds longest_takeover{};  // after the faults, and after the owners' death, of any mutex
   nanoseconds longest_gap{};       // without an owner, at any time
   int without_owner = 0;           // mutexes that nobody owned after the faults
   std::size_t terms = 0, clean_stalls = 0;

@@ -30,7 +30,7 @@ class ShiftedClock {
 
  private:
   static std::filesystem::path make(const std::filesystem::path& directory) {
-    const std::filesystem::path file = directory / "clock";
+    std::filesystem::path file = directory / "clock";
     std::ofstream(file) << std::string(sizeof(std::int64_t), '\0');
     return file;  // readable for servers that change their user
   }

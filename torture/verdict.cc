@@ -64,6 +64,13 @@ std::string faults_text(const Outcome& outcome) {
   return text.empty() ? "none" : text;
 }
 
+std::string timing_text(const Outcome& outcome, const Verdict& verdict) {
+  if (outcome.is_cut_short) return "the run was cut short";
+  const std::string found = verdict.without_owner > 0 ? "no owner for " : "an owner within ";
+  return found + print(verdict.longest_takeover) + " after the faults (bound " +
+         print(verdict.bound) + ')';
+}
+
 }  // namespace
 
 std::string_view to_string(FaultKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
@@ -83,10 +90,12 @@ Verdict judge(const Plan& plan, const Outcome& outcome) {
     verdict.looks += looks(history);
     verdict.longest_gap = std::max(verdict.longest_gap, longest_gap(history));
     if (outcome.is_cut_short) continue;
-    const auto took = takeover(history, outcome.calm_since);
-    if (!took) ++verdict.without_owner;
-    verdict.longest_takeover =
-        std::max(verdict.longest_takeover, took.value_or(outcome.ended - outcome.calm_since));
+    for (const LocalTime since : {outcome.calm_since, outcome.owners_killed}) {
+      const auto took = takeover(history, since);
+      if (!took) ++verdict.without_owner;
+      verdict.longest_takeover =
+          std::max(verdict.longest_takeover, took.value_or(outcome.ended - since));
+    }
   }
   verdict.sees_the_bug = verdict.writes.lost > 0;
   verdict.clean_stalls = static_cast<std::size_t>(
@@ -118,11 +127,8 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
                       (verdict.sees_the_bug ? "" : ": THE HARNESS IS BLIND, nothing is shown"));
   const std::string stalls = std::to_string(outcome.stalls.size()) + " stalls of the machine, " +
                              std::to_string(verdict.clean_stalls) + " of them after the faults";
-  const std::string took = outcome.is_cut_short
-                               ? std::string("the run was cut short")
-                               : "an owner within " + print(verdict.longest_takeover) +
-                                     " after the faults (bound " + print(verdict.bound) + ')';
-  line("timing", std::string(name_of(verdict.timing)) + ": " + took + ", " + stalls);
+  line("timing",
+       std::string(name_of(verdict.timing)) + ": " + timing_text(outcome, verdict) + ", " + stalls);
   if (verdict.is_overfull) line("notebook", "FULL: not all was noted down; make the run shorter");
   line("run", std::to_string(plan.clients) + " clients, " + std::to_string(plan.mutexes) +
                   " mutexes, ttl " + std::to_string(plan.ttl.count()) + " ms, transition " +

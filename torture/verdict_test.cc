@@ -25,7 +25,7 @@ class VerdictTest : public ::testing::Test {
     plan.mutexes = 1;
     plan.clients = 2;
     outcome.began = at(0);
-    outcome.calm_since = at(1'000);
+    outcome.calm_since = outcome.owners_killed = at(1'000);
     outcome.ended = at(20'000);
     const Record lost{at(600), at(601), 5, 5, 6, Record::Kind::kUnfenced, false, false};
     outcome.histories = {
@@ -58,6 +58,13 @@ TEST_F(VerdictTest, AnOwnerThatComesTooLateBreaksTheVerdictOnTime) {
   EXPECT_FALSE(judge(plan, outcome).holds());
   lane(1).records.pop_back();
   EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate) << "nobody at all";
+}
+
+TEST_F(VerdictTest, AfterTheOwnersDeathAnotherMustBeThereInTime) {
+  outcome.owners_killed = at(2'000);
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate);
+  lane(0).records.push_back(look(2'500, 8));
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kInTime);
 }
 
 TEST_F(VerdictTest, AMachineThatStoodStillVoidsTimeAndNeverSafety) {

@@ -29,7 +29,7 @@ const std::atomic<std::int64_t>* open_file() {
 std::int64_t shift() {
   static const std::int64_t fixed = [] {
     const char* text = std::getenv("SIMBA_CLOCK_SHIFT");
-    return text != nullptr ? std::atoll(text) * kSecond : 0;
+    return text != nullptr ? std::strtoll(text, nullptr, 10) * kSecond : 0;
   }();
   static const std::atomic<std::int64_t>* const file = open_file();
   return fixed + (file != nullptr ? file->load() : 0);
@@ -37,6 +37,8 @@ std::int64_t shift() {
 
 }  // namespace
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the C library's are reserved
+// names
 extern "C" __attribute__((visibility("default"))) int clock_gettime(clockid_t clock,
                                                                     timespec* time) noexcept {
   using Real = int (*)(clockid_t, timespec*);
@@ -62,3 +64,4 @@ extern "C" __attribute__((visibility("default"))) time_t time(time_t* to) noexce
   if (to != nullptr) *to = now.tv_sec;
   return now.tv_sec;
 }
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
