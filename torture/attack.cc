@@ -63,6 +63,7 @@ void Attack::pass(LocalTime until) {
 
 void Attack::keep_going() {
   spring_ambush();
+  for (int client = 0; client < plan_.clients; ++client) crowd_.check(client);
   while (!agenda_.empty() && agenda_.begin()->first <= BootClock::now()) {
     const auto action = std::move(agenda_.begin()->second);
     agenda_.erase(agenda_.begin());
@@ -110,14 +111,14 @@ void Attack::calm() {
   for (Fault& fault : outcome_.faults) fault.end = std::min(fault.end, outcome_.calm_since);
   if (outcome_.is_cut_short) return;
   await_owners(outcome_.calm_since);
-  kill_owners();
-  outcome_.owners_killed = BootClock::now();
-  await_owners(outcome_.owners_killed);
   for (int tries = 0; lost() == 0 && tries < kMostAmbushesInCalm; ++tries) {
     lay_ambush();
     while (ambush_.stage != Ambush::Stage::kNone) pass(BootClock::now() + 10ms);
     pass(BootClock::now() + 100ms);  // for the write
   }
+  kill_owners();
+  outcome_.owners_killed = BootClock::now();
+  await_owners(outcome_.owners_killed);
 }
 
 // --- what is done --------------------------------------------------------------------------------
@@ -290,7 +291,7 @@ bool Attack::is_broken() const {
 }
 
 void Attack::await_owners(LocalTime since) {
-  const LocalTime patience = since + 4 * plan_.bound();
+  const LocalTime patience = since + plan_.bound() + 5s;  // by how much it is late says something
   while (!has_owners(since) && BootClock::now() < patience) pass(BootClock::now() + 10ms);
 }
 

@@ -1,5 +1,10 @@
 #include "torture/crowd.h"
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
 #include "torture/worker.h"
 
 namespace simba::torture {
@@ -40,9 +45,14 @@ void Crowd::go_on(int client) {
   if (const auto& process = members_.at(index(client)).process) process->signal(SIGCONT);
 }
 
-bool Crowd::has_ended(int client) {
+void Crowd::check(int client) {
   const auto& process = members_.at(index(client)).process;
-  return process && !process->is_running();
+  if (!process || process->is_running()) return;
+  std::ifstream file(plan_.log(client));
+  const std::string log{std::istreambuf_iterator<char>(file), {}};
+  throw std::runtime_error("client " + std::to_string(client) +
+                           " ended by itself; the end of its log:\n" +
+                           log.substr(log.size() - std::min<std::size_t>(log.size(), 2'000)));
 }
 
 void Crowd::end() {

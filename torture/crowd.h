@@ -22,9 +22,9 @@ class Crowd {
   void kill(int client);
   void stop(int client);
   void go_on(int client);
-  bool has_ended(int client);  // by itself, which none should
-  void end();                  // all, in good order; what does not end is killed
-  void mend();                 // all relays
+  void check(int client);  // throws std::runtime_error where it has ended by itself
+  void end();              // all, in good order; what does not end is killed
+  void mend();             // all relays
 
   servers::Relay& relay(int client) { return *members_.at(index(client)).relay; }
   Notebook& notebook(int client, int mutex) {

@@ -19,7 +19,7 @@ constexpr int kUsage = 2, kSkipped = 4;
 struct Words {
   std::string store = "sqlite", picture, json;
   std::uint64_t seed = 0;
-  long seconds = 10;
+  long seconds = 10, slack = 3;
   int clients = 4, mutexes = 2;
   bool must_break = false;
 };
@@ -30,6 +30,9 @@ Words parse(CLI::App& app, int argc, char** argv) {
   for (const OwnStore& store : own_stores()) stores += std::string(" ") + store.name;
   app.add_option("--store", words.store, "one of" + stores);
   app.add_option("--seconds", words.seconds, "of faults")->check(CLI::Range(1L, 86'400L));
+  app.add_option("--slack", words.slack,
+                 "seconds: an owner may take so much longer than two leases")
+      ->check(CLI::Range(0L, 600L));
   app.add_option("--seed", words.seed, "of the dice; default: any");
   app.add_option("--clients", words.clients, "processes")->check(CLI::Range(2, 64));
   app.add_option("--mutexes", words.mutexes, "that each contends for")->check(CLI::Range(1, 64));
@@ -58,6 +61,7 @@ int run(const Words& words) {
   plan.ttl = store.ttl;
   plan.transition = store.transition;
   plan.length = std::chrono::seconds{words.seconds};
+  plan.slack = std::chrono::seconds{words.slack};
   plan.seed = words.seed;
   const std::string command = "script/torture --store " + words.store + " --seconds " +
                               std::to_string(words.seconds) + " --seed " +

@@ -15,12 +15,13 @@ struct Plan {
   int clients = 4, mutexes = 2;
   milliseconds ttl{1'000}, transition{500};
   std::chrono::seconds length{10};  // of the faults
+  std::chrono::seconds slack{3};    // of the bound
   std::uint64_t seed = 1;
 
   milliseconds lease() const { return ttl + transition; }
   // After the faults every mutex has an owner: a dead owner's lease, one more that was under way
   // when they ended, and time to connect anew.
-  nanoseconds bound() const { return 2 * nanoseconds{lease()} + std::chrono::seconds{3}; }
+  nanoseconds bound() const { return 2 * nanoseconds{lease()} + slack; }
   ContendOptions options() const;
   std::string mutex(int index) const { return prefix + std::to_string(index); }
   std::filesystem::path notebook(int client, int mutex) const;
