@@ -24,10 +24,8 @@ Attack::Attack(const Plan& plan, const Target& target)
       kinds_{FaultKind::kKill, FaultKind::kKill, FaultKind::kStop, FaultKind::kStop,
              FaultKind::kStopInWindow},
       is_struck_(static_cast<std::size_t>(plan.clients)),
-      is_cut_(static_cast<std::size_t>(plan.clients)) {
-  for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
-    registers_.emplace_back(plan.registers(mutex));
-  }
+      is_cut_(static_cast<std::size_t>(plan.clients)),
+      ambush_(plan, crowd_, is_struck_, outcome_.faults) {
   if (target.network) {
     kinds_.insert(kinds_.end(), {FaultKind::kDelay, FaultKind::kStall, FaultKind::kCut,
                                  FaultKind::kReset, FaultKind::kMute});
@@ -62,7 +60,7 @@ void Attack::pass(LocalTime until) {
 }
 
 void Attack::keep_going() {
-  spring_ambush();
+  ambush_.step();
   for (int client = 0; client < plan_.clients; ++client) crowd_.check(client);
   while (!agenda_.empty() && agenda_.begin()->first <= BootClock::now()) {
     const auto action = std::move(agenda_.begin()->second);
@@ -83,7 +81,7 @@ void Attack::later(nanoseconds span, std::function<void()> action) {
 void Attack::attack(LocalTime until, bool ends_when_broken) {
   // First of all and without any other fault, so that it succeeds.
   lay_ambush();
-  while (ambush_.stage != Ambush::Stage::kNone && BootClock::now() < until) {
+  while (ambush_.is_laid() && BootClock::now() < until) {
     pass(BootClock::now() + 10ms);
   }
   while (BootClock::now() < until) {
@@ -104,7 +102,7 @@ void Attack::calm() {
     agenda_.erase(agenda_.begin());
     action();
   }
-  end_ambush();
+  ambush_.end();
   crowd_.mend();
   if (target_.server) target_.server->await_ready();
   outcome_.calm_since = outcome_.owners_killed = BootClock::now();
@@ -113,7 +111,7 @@ void Attack::calm() {
   await_owners(outcome_.calm_since);
   for (int tries = 0; lost() == 0 && tries < kMostAmbushesInCalm; ++tries) {
     lay_ambush();
-    while (ambush_.stage != Ambush::Stage::kNone) pass(BootClock::now() + 10ms);
+    while (ambush_.is_laid()) pass(BootClock::now() + 10ms);
     pass(BootClock::now() + 100ms);  // for the write
   }
   kill_owners();
@@ -223,62 +221,8 @@ void Attack::step_clock() {
   target_.step_clock(clock_offset_);
 }
 
-// --- stopped between a look and a write ----------------------------------------------------------
-
-// Whoever owns the mutex next, or now, waits before its next write for what comes.
 void Attack::lay_ambush() {
-  const int mutex = static_cast<int>(dice_.below(static_cast<std::uint64_t>(plan_.mutexes)));
-  if (ambush_.stage != Ambush::Stage::kNone) return;
-  ambush_ = {};
-  ambush_.stage = Ambush::Stage::kWaiting;
-  ambush_.mutex = mutex;
-  ambush_.until = BootClock::now() + 2 * nanoseconds{plan_.lease()};
-  for (int client = 0; client < plan_.clients; ++client) {
-    crowd_.notebook(client, mutex).set_window(Notebook::Window::kWanted);
-  }
-}
-
-void Attack::spring_ambush() {
-  using Stage = Ambush::Stage;
-  const LocalTime now = BootClock::now();
-  if (ambush_.stage == Stage::kStopped) {
-    const auto& written = registers_.at(static_cast<std::size_t>(ambush_.mutex));
-    if (written.unfenced() > ambush_.token || now >= ambush_.until) end_ambush();
-    return;
-  }
-  if (ambush_.stage != Stage::kWaiting) return;
-  for (int client = 0; client < plan_.clients; ++client) {
-    Notebook& notebook = crowd_.notebook(client, ambush_.mutex);
-    const bool is_free = !is_struck_.at(static_cast<std::size_t>(client));
-    if (notebook.window() != Notebook::Window::kInside || !is_free) continue;
-    crowd_.stop(client);
-    is_struck_.at(static_cast<std::size_t>(client)) = true;
-    ambush_.stage = Stage::kStopped;
-    ambush_.victim = client;
-    ambush_.token = notebook.read(1).back().token;
-    ambush_.until = now + 3 * nanoseconds{plan_.lease()};
-    ambush_.fault = outcome_.faults.size();
-    outcome_.faults.push_back({FaultKind::kStopInWindow, client, now, ambush_.until});
-    for (int other = 0; other < plan_.clients; ++other) {
-      if (other == client) continue;
-      crowd_.notebook(other, ambush_.mutex).set_window(Notebook::Window::kNone);
-    }
-    return;
-  }
-  if (now >= ambush_.until) end_ambush();
-}
-
-void Attack::end_ambush() {
-  if (ambush_.stage == Ambush::Stage::kNone) return;
-  for (int client = 0; client < plan_.clients; ++client) {
-    crowd_.notebook(client, ambush_.mutex).set_window(Notebook::Window::kNone);
-  }
-  if (ambush_.victim >= 0) {
-    crowd_.go_on(ambush_.victim);
-    is_struck_.at(static_cast<std::size_t>(ambush_.victim)) = false;
-    outcome_.faults.at(ambush_.fault).end = BootClock::now();
-  }
-  ambush_.stage = Ambush::Stage::kNone;
+  ambush_.lay(static_cast<int>(dice_.below(static_cast<std::uint64_t>(plan_.mutexes))));
 }
 
 // --- what is seen --------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "testing/dice.h"
+#include "torture/ambush.h"
 #include "torture/crowd.h"
 #include "torture/heartbeat.h"
 #include "torture/outcome.h"
@@ -24,15 +25,6 @@ class Attack {
   Outcome run(Until until = Until::kEnd);
 
  private:
-  struct Ambush {
-    enum class Stage { kNone, kWaiting, kStopped };
-    Stage stage = Stage::kNone;
-    int mutex = 0, victim = -1;
-    Token token = 0;  // of the victim
-    LocalTime until{};
-    std::size_t fault = 0;
-  };
-
   // Until then, and what has to happen meanwhile.
   void pass(LocalTime until);
   void keep_going();
@@ -45,8 +37,6 @@ class Attack {
   void kill_server();
   void step_clock();
   void lay_ambush();
-  void spring_ambush();
-  void end_ambush();
   bool is_broken() const;
   bool has_owners(LocalTime since) const;
   void await_owners(LocalTime since);
@@ -58,16 +48,15 @@ class Attack {
   const Target& target_;
   testing::Dice dice_;
   Crowd crowd_;
-  std::vector<Registers> registers_;
   Heartbeat heartbeat_;
   std::vector<FaultKind> kinds_;  // what can be done to the target
   std::vector<bool> is_struck_, is_cut_;
   std::multimap<LocalTime, std::function<void()>> agenda_;
-  Ambush ambush_;
   bool server_is_down_ = false;
   LocalTime server_rests_until_{}, clock_rests_until_{};
   nanoseconds clock_offset_{0};
   Outcome outcome_;
+  Ambush ambush_;
 };
 
 }  // namespace simba::torture

@@ -26,6 +26,10 @@ Crowd::Crowd(const Plan& plan, const Target& target) : plan_(plan), target_(targ
 
 void Crowd::start(int client) {
   Member& member = members_.at(index(client));
+  for (Notebook& notebook : member.notebooks) {  // the last process may have died inside
+    if (notebook.window() == Notebook::Window::kInside)
+      notebook.set_window(Notebook::Window::kNone);
+  }
   const std::string url = member.relay ? target_.network->url(member.relay->port()) : target_.url;
   servers::Command command;
   command.words = {"/proc/self/exe", kWorkerWord, plan_.directory.string(), std::to_string(client)};
