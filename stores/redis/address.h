@@ -14,6 +14,7 @@ struct Address {
   bool is_socket() const { return host.starts_with('/'); }
   std::string text() const;  // "host:port", "[::1]:port", "/path"
   friend bool operator==(const Address&, const Address&) = default;
+  // NOLINTNEXTLINE(modernize-use-nullptr): it means the zero that a comparison is compared with
   friend auto operator<=>(const Address&, const Address&) = default;
 };
 
