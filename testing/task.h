@@ -15,9 +15,11 @@ template <std::size_t kRoom>
 class Task {
  public:
   Task() = default;
+  // Any function object is a task.
+  // NOLINTBEGIN(*-explicit-constructor,*-forwarding-reference-overload)
   template <typename Body>
-  requires(!std::is_same_v<std::decay_t<Body>, Task>)
-      Task(Body&& body) {  // NOLINT(google-explicit-constructor): any function object is a task
+  requires(!std::is_same_v<std::decay_t<Body>, Task>) Task(Body&& body) {
+    // NOLINTEND(*-explicit-constructor,*-forwarding-reference-overload)
     using Held = std::decay_t<Body>;
     if constexpr (sizeof(Held) <= kRoom && std::is_nothrow_move_constructible_v<Held>) {
       new (&room_) Held(std::forward<Body>(body));

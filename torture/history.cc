@@ -1,8 +1,8 @@
 #include "torture/history.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
-#include <ranges>
 
 namespace simba::torture {
 namespace {
@@ -13,7 +13,7 @@ struct Evidence {
   LocalTime last_begin = LocalTime::min();
   int first_client = 0, last_client = 0;
 };
-using ByToken = std::map<Token, Evidence>;
+using ByToken = std::map<Token, Evidence, std::greater<>>;  // the largest first
 
 template <class Counts>
 ByToken gather(const History& history, const Counts& counts) {
@@ -45,7 +45,7 @@ void check_order(const History& history, const ByToken& found, const std::string
                  const std::string& did, std::vector<Violation>& into) {
   const Evidence* earliest = nullptr;
   Token earliest_token = 0;
-  for (const auto& [token, evidence] : std::views::reverse(found)) {
+  for (const auto& [token, evidence] : found) {
     if (earliest != nullptr && evidence.last_begin > earliest->first_end) {
       const auto late = std::chrono::duration_cast<std::chrono::microseconds>(evidence.last_begin -
                                                                               earliest->first_end);

@@ -104,7 +104,7 @@ TEST(HistoryTest, ATakeoverIsTheFirstOwnerSeenSince) {
 
 TEST(HistoryTest, NoMoreViolationsThanAnybodyReads) {
   std::vector<Record> many;
-  for (int i = 0; i < 50; ++i) many.push_back(look(100 + i, 101 + i, static_cast<Token>(i + 1)));
+  for (Token token = 1; token <= 50; ++token) many.push_back(look(100, 101, token));
   EXPECT_EQ(check({"m", {{0, many}, {1, {look(0, 1, 99)}}}}, 3).size(), 3U);
 }
 

@@ -116,9 +116,11 @@ class Worker {
   void write(const Term& term) {
     if (!look(term).is_in_ttl) return;
     if (notebook_.enter_window()) {
-      const LocalTime patience = BootClock::now() + 10 * nanoseconds{plan_.lease()};
-      while (notebook_.window() == Notebook::Window::kInside && BootClock::now() < patience) {
-        continue;  // on a processor, so that what follows comes at once when it may go on
+      // On a processor all the time, so that what follows comes at once when it may go on.
+      LocalTime now = BootClock::now();
+      const LocalTime patience = now + 10 * nanoseconds{plan_.lease()};
+      while (notebook_.window() == Notebook::Window::kInside && now < patience) {
+        now = BootClock::now();
       }
       look(term);
     }
