@@ -9,7 +9,7 @@ namespace simba::cli {
 int torture(const TortureCommand& command) {
   become_servers_program(command.given);
   throw Error(Errc::kMisconfigured,
-              "torture: the program simba-servers, which holds it, is not where it was installed");
+              "torture is in the program libexec/simba/simba-servers, which is not there");
 }
 
 void contend_if_asked(int, char**) {}
