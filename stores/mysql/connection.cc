@@ -1,6 +1,7 @@
 #include "stores/mysql/connection.h"
 
 #include <errmsg.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -40,6 +41,8 @@ Connection::Connection(Endpoint& endpoint, const kit::StopSignal& stop, Database
   try {
     connect_to_any(stop, database);
     keep_alive(mysql_get_socket(handle_));
+    // libmariadb does not: a program we start would keep the login and the locks of the doorbell.
+    fcntl(mysql_get_socket(handle_), F_SETFD, FD_CLOEXEC);
     look_around(BootClock::now() + endpoint_.connect_timeout());
     connecting_ = false;
   } catch (...) {

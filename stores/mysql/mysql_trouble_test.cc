@@ -1,5 +1,8 @@
+#include <fcntl.h>
+
 #include <thread>
 
+#include "stores/mysql/connection.h"
 #include "stores/mysql/mysql_fixture.h"
 #include "testing/servers/relay.h"
 
@@ -261,6 +264,13 @@ TEST_F(MysqlTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBehind
       << "the server's own limit did not end them";
   stranger("UNLOCK TABLES");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+TEST_F(MysqlTroubleTest, AProgramThatIsStartedInheritsNoConnection) {
+  Endpoint endpoint(options());
+  const kit::StopSignal never;
+  const Connection connection(endpoint, never);
+  EXPECT_NE(fcntl(mysql_get_socket(connection.get()), F_GETFD) & FD_CLOEXEC, 0);
 }
 
 TEST_F(MysqlTroubleTest, ADatabaseThatIsNotThere) {
