@@ -115,7 +115,7 @@ Pool::Borrowed Pool::borrow(Lane lane, LocalTime deadline, Reserve reserve) {
     ++state.in_use[place];
     if (reserve == Reserve::kNow) state.want_reserve();
     lock.unlock();
-    if (connection->is_usable()) return {state, std::move(connection), lane};
+    if (connection->is_usable()) return {state_, std::move(connection), lane};
     connection.reset();  // outside the lock: it may say good-bye
     lock.lock();
     --state.in_use[place];

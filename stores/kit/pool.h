@@ -56,9 +56,9 @@ class SIMBA_EXPORT Pool {
 
    private:
     friend class Pool;
-    Borrowed(State& state, std::unique_ptr<Pooled> connection, Lane lane)
-        : state_(&state), connection_(std::move(connection)), lane_(lane) {}
-    State* state_;
+    Borrowed(std::shared_ptr<State> state, std::unique_ptr<Pooled> connection, Lane lane)
+        : state_(std::move(state)), connection_(std::move(connection)), lane_(lane) {}
+    std::shared_ptr<State> state_;  // it may outlive the pool
     std::unique_ptr<Pooled> connection_;
     Lane lane_;
   };

@@ -192,6 +192,17 @@ TEST_F(PoolTest, ManyThreadsNeverHaveMoreThanAllowed) {
   EXPECT_LE(server->highest, 3);
 }
 
+TEST_F(PoolTest, WhatIsBorrowedMayOutliveIt) {
+  std::unique_ptr<Pool::Borrowed> borrowed;
+  {
+    Pool pool = make();
+    borrowed = std::make_unique<Pool::Borrowed>(pool.borrow(Lane::kAsk, soon()));
+  }
+  ASSERT_GE(server.use_count(), 3) << "ours, the connection's, and that of what it goes back to";
+  borrowed.reset();
+  EXPECT_TRUE(eventually([&] { return server->open == 0; }));
+}
+
 TEST_F(PoolTest, NothingStaysOpenBehindIt) {
   {
     Pool pool = make();

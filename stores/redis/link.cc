@@ -198,6 +198,8 @@ Link::~Link() {
   {
     const std::lock_guard lock(state_->guard);
     state_->closed = true;
+    // The link's thread sends without a deadline, which its stop does not end.
+    if (state_->writing) state_->connection.shut_down();
     state_->offered.notify_all();
   }
   worker_.reset();
