@@ -49,7 +49,7 @@ class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
   void SetUp() override {
     const std::string scheme = GetParam().before.substr(0, GetParam().before.find(':'));
     for (const auto& store : client::built_in_stores()) {
-      if (store.first == scheme) return;
+      if (store.scheme == scheme) return;
     }
     GTEST_SKIP() << "this build has no store for " << scheme << ':';
   }

@@ -45,7 +45,7 @@ Finding try_rights(const std::shared_ptr<Session>& session, LocalTime deadline) 
   claim.mutex = mutex;
   claim.wire_id = "simba-doctor";
   claim.ttl = 1s;
-  RedisStore store(session);
+  RedisStore store(session, {});
   try {
     const Answers answers = store.contend({&claim, 1}, deadline);
     if (const auto* error = std::get_if<Error>(answers.data())) throw Error(*error);
