@@ -91,10 +91,12 @@ TEST_F(JsonTest, OfTheOthersIsDocumented) {
   expect_documented({"version", "--json"});
 }
 
+TEST_F(JsonTest, OfTortureIsDocumented) { expect_documented({"torture", "--json", "--for", "1s"}); }
+
 // A command with --json that is not looked at here.
 TEST_F(JsonTest, EveryCommandThatHasItIsLookedAt) {
   const Fields known{"ls",     "show",  "release", "watch",  "init",
-                     "doctor", "bench", "config",  "version"};
+                     "doctor", "bench", "torture", "config", "version"};
   std::istringstream words(simba({"completion", "fish"}).out);
   static const std::regex option("__fish_seen_subcommand_from ([a-z]+)' -l json$");
   Fields all;

@@ -12,5 +12,5 @@ foreach(_patch ${_patches})
   simba_add_program(NAME simba_tortured_${_name} SOURCES $<TARGET_OBJECTS:simba_torture_main> ${_mutated} DEPS ${_deps})
   add_test(NAME torture/Planted.${_name}
     COMMAND simba_tortured_${_name} --store sqlite --seconds 60 --must-break)
-  set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS sleeping TIMEOUT 180 PROCESSORS 2)
+  set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS cpu TIMEOUT 180 PROCESSORS 2)
 endforeach()

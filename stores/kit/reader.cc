@@ -31,8 +31,8 @@ bool Reader::read(Shared& shared, const StopSignal& stop) {
   const std::unique_ptr<Source> source = shared.parts.open(stop);
   if (!source) return false;
   shared.parts.backoff.reset();
-  shared.live = true;
   shared.parts.hint({});
+  shared.live = true;
   while (!stop.is_requested()) source->read(stop, shared.parts.hint);
   shared.live = false;
   return true;

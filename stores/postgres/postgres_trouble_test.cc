@@ -183,7 +183,7 @@ TEST_F(PostgresTroubleTest, AReaderThatWasCutListensAgainAndTellsSoMeanwhile) {
   const auto store = open(), other = open("postgres", "application_name=other-" + table);
   std::atomic<int> wakes{0};
   const auto watch = store->watch("report", {}, [&] { ++wakes; });
-  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
   const std::string first = admin()("SELECT pid FROM pg_stat_activity WHERE application_name = '" +
                                     table + "' AND query LIKE 'LISTEN%'");
   wakes = 0;

@@ -135,6 +135,7 @@ bool Relay::carry(Pair& pair, short client_events, short server_events) {
   if (mode == Mode::kLie || mode == Mode::kFlood) {
     const bool floods = mode == Mode::kFlood && pair.is_spoilt;
     if ((server_events != 0 || floods) && !deceive(pair)) return false;
+    if (floods) return pass_on(pair.to_server, pair.server.get());
   } else if (server_events != 0 && !read_into(pair.to_client, pair.server.get())) {
     pair.is_ending = true;
   }
@@ -153,7 +154,9 @@ bool Relay::deceive(Pair& pair) {
   std::array<char, 65'536> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
   const ssize_t got = ::recv(pair.server.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   const bool has_ended = got == 0 || (got < 0 && errno != EAGAIN);
-  if (has_ended) return false;
+  const bool floods = mode_ == Mode::kFlood && pair.is_spoilt;
+  if (has_ended && !floods) return false;
+  pair.is_ending = pair.is_ending || has_ended;
   const std::string_view said(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   std::string bytes;
   {
