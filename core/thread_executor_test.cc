@@ -28,6 +28,7 @@ std::atomic<bool> refuses_threads{false};
 }  // namespace
 
 // Stands before the system's, also for the standard library.
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): theirs are reserved
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*run)(void*), void* argument) {
   if (refuses_threads) return EAGAIN;
