@@ -73,7 +73,7 @@ TEST_F(OutageTest, AWatcherSaysThatTheServerIsAwayAndGoesOnWhenItIsBack) {
   const auto watcher = begin({"watch", "x"});
   ASSERT_TRUE(prints(*watcher, "x is free")) << watcher->err();
   server().stop();
-  ASSERT_TRUE(says(*watcher, "redis")) << watcher->err();
+  ASSERT_TRUE(says(*watcher, "the store's trouble, tried again")) << watcher->err();
   EXPECT_FALSE(watcher->has_ended());
   server().start();
   EXPECT_TRUE(says(*watcher, "the store answers again")) << watcher->err();

@@ -31,11 +31,12 @@ void Shell::type(const std::string& keys) {
   ASSERT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
 }
 
-bool Shell::shows(const std::string& text) {
-  return eventually([&] {
+bool Shell::shows(const std::string& text, std::chrono::milliseconds patience) {
+  const auto is_there = [&] {
     read_screen();
     return recent().find(text) != std::string::npos;
-  });
+  };
+  return eventually(is_there, patience);
 }
 
 void Shell::close_terminal() { close(std::exchange(fd_, -1)); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <chrono>
 
 #include <string>
 
@@ -24,7 +25,8 @@ class Shell {
 
   void type(const std::string& keys);
   // Since the last keys.
-  bool shows(const std::string& text);
+  bool shows(const std::string& text,
+             std::chrono::milliseconds patience = std::chrono::seconds{30});
   std::string recent() const { return screen_.substr(seen_from_); }
   // The window is closed: the terminal is gone, and HUP goes to whom it belonged.
   void close_terminal();

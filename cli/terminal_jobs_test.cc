@@ -106,8 +106,13 @@ TEST_F(TerminalJobsTest, CtrlZStopsALeaderAndFgContinuesIt) {
 TEST_F(TerminalJobsTest, CtrlZStopsAScheduleBetweenItsRunsAndFgContinuesIt) {
   shell.type(tool() + " schedule --every 200ms" + kLongLease + "x -- sh -c 'echo r >> runs'\n");
   ASSERT_TRUE(has_lines("runs", 2)) << shell.recent();
-  shell.type(kCtrlZ);
-  ASSERT_TRUE(shell.shows("Stopped")) << shell.recent();
+  // One that hits a program which is just ending is lost, as in any shell: it is typed again.
+  bool stopped = false;
+  for (int i = 0; i < 20 && !stopped; ++i) {
+    shell.type(kCtrlZ);
+    stopped = shell.shows("Stopped", std::chrono::seconds{1});
+  }
+  ASSERT_TRUE(stopped) << shell.recent();
   const std::string runs = read_file(file("runs"));
   shell.type("fg\n");
   EXPECT_TRUE(eventually([&] { return read_file(file("runs")).size() > runs.size() + 2; }));

@@ -17,8 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kPatience{30};
-
 int open_or_die(const fs::path& path, int flags) {
   const int fd = open(path.c_str(), flags | O_CLOEXEC, 0600);
   if (fd < 0) _exit(99);
@@ -41,8 +39,8 @@ std::string stat_of(pid_t pid) {
 
 }  // namespace
 
-bool eventually(const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + kPatience;
+bool eventually(const std::function<bool()>& condition, std::chrono::milliseconds patience) {
+  const auto until = std::chrono::steady_clock::now() + patience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(2ms);

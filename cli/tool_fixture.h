@@ -19,7 +19,8 @@ namespace simba::cli {
 using Words = std::vector<std::string>;
 
 // True as soon as `condition` is; false when it never came true.
-bool eventually(const std::function<bool()>& condition);
+bool eventually(const std::function<bool()>& condition,
+                std::chrono::milliseconds patience = std::chrono::seconds{30});
 
 std::string read_file(const std::filesystem::path& path);
 
