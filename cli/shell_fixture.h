@@ -1,8 +1,8 @@
 #pragma once
 
 #include <sys/types.h>
-#include <chrono>
 
+#include <chrono>
 #include <string>
 
 #include "cli/tool_fixture.h"
