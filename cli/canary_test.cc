@@ -39,7 +39,8 @@ std::vector<Nest> nests() {
        "postgresql://postgres:" + canary + "@127.0.0.1:", "/postgres?sslmode=disable", true},
       {"mysql", "mariadb", "mysql://admin:" + canary + "@127.0.0.1:", "/simba_db?sslmode=disable",
        false},
-      {"zookeeper", "zookeeper", "zookeeper://me:" + canary + "@127.0.0.1:", "", true},
+      {"zookeeper", "zookeeper", "zookeeper://me:" + canary + "@127.0.0.1:", "?base=/canaries",
+       true},  // the nodes it makes are its own
       {"mongodb", "mongodb", "mongodb://me:" + canary + "@127.0.0.1:", "/?directConnection=true",
        false}};
 }

@@ -70,14 +70,16 @@ void Take::doubt(Places::Doubt doubt) {
 void Take::join(Parents parents) {
   if (parents == Parents::kMake) {
     // Also when nobody waits any more: else a slow server would be asked for ever.
-    // That they are there already is as good.
-    const auto ignore = [](int, const std::string&, const Stat&) {};
+    const auto made = [me = self<Take>()](int code, const std::string&, const Stat&) {
+      if (code != ZNODEEXISTS && me->parents_code_ == ZOK) me->parents_code_ = code;
+    };
+    parents_code_ = ZOK;
     const std::string path = container();
     for (std::size_t slash = path.find('/', 1); slash != path.npos;
          slash = path.find('/', slash + 1)) {
-      handle().create(path.substr(0, slash), {}, session().acl(), ZOO_CONTAINER, ignore);
+      handle().create(path.substr(0, slash), {}, session().acl(), ZOO_CONTAINER, made);
     }
-    handle().create(path, {}, session().acl(), ZOO_CONTAINER, ignore);
+    handle().create(path, {}, session().acl(), ZOO_CONTAINER, made);
   }
   if (is_over()) return doubt(Places::Doubt::kNone);
   doubt(Places::Doubt::kUnderWay);
@@ -95,6 +97,7 @@ void Take::join(Parents parents) {
 void Take::joined(int code, const std::string& path, const Stat& stat, LocalTime sent,
                   Parents parents) {
   if (code == ZNONODE && parents == Parents::kThere) return join(Parents::kMake);
+  if (code == ZNONODE && parents_code_ != ZOK) code = parents_code_;  // why it is missing
   if (code != ZOK) doubt(is_ambiguous(code) ? Places::Doubt::kAmbiguous : Places::Doubt::kNone);
   if (code != ZOK) return fail(code, "join the queue");
   committed_ = session().committed(handle(), sent);

@@ -29,6 +29,7 @@ class Take : public Errand {
 
   LocalTime committed_ = LocalTime::min();  // until when the session lives, by our own write
   bool joined_ = false;                     // in this call
+  int parents_code_ = 0;                    // the first that could not be made, and why
 };
 
 }  // namespace simba::zookeeper

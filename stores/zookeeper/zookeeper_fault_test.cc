@@ -296,7 +296,8 @@ TEST_F(FaultTest, TheNodesOfAUserAreItsOwnAndAnybodyMayRead) {
   EXPECT_EQ(stranger->list(m, 10, soon()).size(), 1U);
   // Who contends does.
   for (const auto& attempt : std::vector<std::function<void()>>{
-           [&] { take(*stranger, m, "b~1"); }, [&] { release(*stranger, m, "a~1"); },
+           [&] { take(*stranger, m, "b~1"); }, [&] { take(*stranger, m + "-of-mine", "b~1"); },
+           [&] { release(*stranger, m, "a~1"); },
            [&] { stranger->evict(m, "a~1", held.owner.token, Eviction::kKeepLease, soon()); },
            [&] { stranger->evict(m, "a~1", held.owner.token, Eviction::kFreeNow, soon()); }}) {
     const std::string why = error_of(attempt);
