@@ -15,6 +15,7 @@
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/output.h"
+#include "cli/servers.h"
 #include "cli/tool.h"
 #include "cli/usage.h"
 #include "simba/error.h"
@@ -146,6 +147,7 @@ int guarded_act(const Words& words) {
 
 int run_tool(int argc, char** argv) {
   open_standard_streams();
+  settle_in();
   guard_if_asked(argc, argv);
   contend_if_asked(argc, argv);
   return guarded_act({argv + 1, argv + argc});

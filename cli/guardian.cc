@@ -22,6 +22,7 @@
 #include "cli/descendants.h"
 #include "cli/exit_codes.h"
 #include "cli/program.h"
+#include "cli/servers.h"
 
 namespace simba::cli {
 namespace {
@@ -277,7 +278,8 @@ GuardianHandle spawn_guardian(const Ward& ward) {
     if (kept > STDERR_FILENO) posix_spawn_file_actions_adddup2(&actions, kept, kept);
   }
   pid_t pid = 0;
-  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), environ);
+  const int error =
+      posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), own_environment().data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::system_error(error, std::generic_category(), "posix_spawn");
   return {pid, std::move(ends.simba)};

@@ -2,11 +2,36 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <string_view>
 
 #include "simba/connect.h"
 
 namespace simba::cli {
+namespace {
+
+// MongoDB's driver counts in shared memory from before main() on. Killed, it leaves that behind;
+// finding such, it warns on the terminal, whatever store is asked for. Any value turns that off.
+constexpr const char* kDriverSetting = "MONGOC_DISABLE_SHM";
+constexpr std::string_view kAdded = "MONGOC_DISABLE_SHM=set-by-simba";
+
+}  // namespace
+
+void settle_in() {
+  const char* value = std::getenv(kDriverSetting);  // NOLINT(concurrency-mt-unsafe): no threads yet
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  if (value != nullptr && kAdded.ends_with(std::string("=") + value)) unsetenv(kDriverSetting);
+}
+
+std::vector<char*> own_environment() {
+  std::vector<char*> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) all.push_back(*entry);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes it
+  if (std::getenv(kDriverSetting) == nullptr) all.push_back(const_cast<char*>(kAdded.data()));
+  all.push_back(nullptr);
+  return all;
+}
 
 #ifdef SIMBA_SERVERS  // where the other program is, seen from this one
 namespace {
@@ -33,7 +58,7 @@ void become_servers_program(const std::vector<std::string>& words) {
   std::vector<char*> arguments{const_cast<char*>("simba")};
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
-  execv(program.c_str(), arguments.data());
+  execve(program.c_str(), arguments.data(), own_environment().data());
 }
 #else
 void leave_to_servers_program(const std::string&, const std::vector<std::string>&) {}

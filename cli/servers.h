@@ -16,4 +16,11 @@ void leave_to_servers_program(const std::string& url, const std::vector<std::str
 // In any case. Returns when there is no other program.
 void become_servers_program(const std::vector<std::string>& words);
 
+// The environment in which the tool starts itself, ended by null: with what keeps the drivers quiet
+// while they load.
+std::vector<char*> own_environment();
+
+// First of all: what own_environment() added is not for the programs that the tool starts.
+void settle_in();
+
 }  // namespace simba::cli

@@ -52,6 +52,22 @@ TEST_F(ServersTest, GetAStoreFromTheEnvironment) {
             "elsewhere://host/ ls --all\n");
 }
 
+TEST_F(ServersTest, DriversCountInNoSharedMemory) {
+  install_neighbour("echo $MONGOC_DISABLE_SHM");
+  EXPECT_EQ(run_copy({"ls"}, {"SIMBA_STORE=elsewhere://host/"}).out, "set-by-simba\n");
+  EXPECT_EQ(run_copy({"ls"}, {"SIMBA_STORE=elsewhere://host/", "MONGOC_DISABLE_SHM=1"}).out, "1\n");
+}
+
+TEST_F(ServersTest, ProgramsDoNotGetWhatWasSetForDrivers) {
+  const auto seen_by_program = [&](const std::string& value) {
+    return simba({"run", "x", "--", "sh", "-c", "echo $MONGOC_DISABLE_SHM"},
+                 {.environment = {"MONGOC_DISABLE_SHM=" + value}})
+        .out;
+  };
+  EXPECT_EQ(seen_by_program("set-by-simba"), "\n");
+  EXPECT_EQ(seen_by_program("1"), "1\n");
+}
+
 TEST_F(ServersTest, AreNotAskedForAFile) {
   install_neighbour("exit 7");
   EXPECT_EQ(run_copy({"run", "--store", url(), "x", "--", "true"}).code, 0);

@@ -64,6 +64,7 @@ class Contender {
   bool is_owner() const { return service_->is_owner(); }
   bool is_in_ttl() const { return service_->is_in_ttl(); }
   Token token() const { return service_->term().token(); }
+  nanoseconds time_left() const { return service_->term().time_left(); }
   int acquired() const { return counts_->acquired; }
   int released() const { return counts_->released; }
   // False: no renewal came. True: one did, and it was of the term that runs now.

@@ -106,7 +106,7 @@ TEST_F(PostgresServerTest, PausedItIsNotWaitedForBeyondTheDeadline) {
               AllOf(StartsWith("the deadline passed"), HasSubstr("no answer before")));
   EXPECT_LT(BootClock::now() - began, 1s);
   EXPECT_TRUE(eventually([&] { return !owner.is_owner(); }, 3200ms))
-      << "it is believed past its lease";
+      << "it is believed past its lease; ms left: " << owner.time_left() / 1ms;
   server->resume_all();
   EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
   EXPECT_TRUE(eventually([&] { return can_take(*store, "another"); }));

@@ -40,12 +40,30 @@ void give_to_server(const fs::path& path) {
   }
 }
 
+// "S 4711": its state and whose child it is.
+std::string stat_of(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string text;
+  std::getline(file, text, '\0');
+  const std::size_t name = text.rfind(") ");
+  return name == text.npos ? "" : text.substr(name + 2);
+}
+
+// Looks at all there are: the kernel's own list leaves some out while others end.
 std::vector<pid_t> children_of(pid_t parent) {
   std::vector<pid_t> found;
-  const std::string task = std::to_string(parent);
-  std::ifstream children("/proc/" + task + "/task/" + task + "/children");
-  for (pid_t child = 0; children >> child;) found.push_back(child);
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    if (name.find_first_not_of("0123456789") != name.npos) continue;
+    const std::string stat = stat_of(name);
+    if (stat.size() > 2 && std::stoi(stat.substr(2)) == parent) found.push_back(std::stoi(name));
+  }
   return found;
+}
+
+bool goes_on(pid_t pid) {
+  const std::string stat = stat_of(std::to_string(pid));
+  return !stat.empty() && stat.front() != 'T' && stat.front() != 'Z';
 }
 
 }  // namespace
@@ -93,7 +111,8 @@ void PostgresServer::write_config() const {
   std::ofstream file(data() / "postgresql.auto.conf");
   file << "listen_addresses = '127.0.0.1'\nport = " << port() << "\nunix_socket_directories = '"
        << (directory_.path() / "pg").string()
-       << "'\nshared_buffers = '16MB'\nmax_connections = 200\n";
+       << "'\nshared_buffers = '16MB'\nmax_connections = 200\n"
+          "dynamic_shared_memory_type = 'mmap'\n";  // goes with the directory, however it ends
   if (!settings_.is_durable) file << "fsync = off\n";
   for (const auto& [name, value] : settings_.config) file << name << " = '" << value << "'\n";
   file.close();
@@ -125,7 +144,12 @@ void PostgresServer::crash() {
 
 void PostgresServer::pause_all() const {
   ::kill(pid(), SIGSTOP);  // first: it starts no more
-  for (const pid_t child : children_of(pid())) ::kill(child, SIGSTOP);
+  while (goes_on(pid())) std::this_thread::sleep_for(1ms);
+  const std::vector<pid_t> children = children_of(pid());
+  for (const pid_t child : children) ::kill(child, SIGSTOP);
+  for (const pid_t child : children) {
+    while (goes_on(child)) std::this_thread::sleep_for(1ms);
+  }
 }
 
 void PostgresServer::resume_all() const {
