@@ -147,14 +147,15 @@ void Faults::block_a_row(nanoseconds duration) {
   });
 }
 
-// An operator takes the owner's name away and leaves the end of its lease.
+// An operator takes the owner's name away and leaves the end of its lease, if he waits for it.
 void Faults::evict_an_owner() {
   if (plan_.mutexes.empty()) return;
   const std::string& mutex = plan_.mutexes[dice_.below(plan_.mutexes.size())];
   const Observation row = sim_.server().peek(mutex);
   if (row.owner.id.empty()) return;
   sim_.tell("an operator evicts ", row.owner.id);
-  sim_.server().evict(mutex, row.owner.id, row.owner.token, Eviction::kKeepLease);
+  sim_.server().evict(mutex, row.owner.id, row.owner.token,
+                      sim_.options().frees_at_once ? Eviction::kFreeNow : Eviction::kKeepLease);
 }
 
 void Faults::fail_over(nanoseconds duration) {

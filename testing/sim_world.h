@@ -42,6 +42,7 @@ namespace simba::testing {
 struct SimOptions {
   ModelKind kind = ModelKind::kLease;
   bool records_timeline = false;
+  bool frees_at_once = false;             // operators do not wait for the end of a lease: breaks P1
   std::uint64_t most_events = 1'000'000;  // more than that is a violation: something spins
 };
 

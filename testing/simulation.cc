@@ -1,8 +1,12 @@
 #include "testing/simulation.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <utility>
@@ -18,6 +22,9 @@ using Phase = core::Contention::Phase;
 
 constexpr World::Time kCalmFrom = seconds{75};
 constexpr World::Time kEnd = seconds{120};
+constexpr nanoseconds kCalmLastsBeforeTheKill = seconds{20};
+constexpr nanoseconds kTakeoverSlack = milliseconds{500};
+constexpr double kForking = 0.05;  // a real child costs as much as a whole schedule
 constexpr std::uint64_t kMostEvents = 100'000;
 constexpr nanoseconds kRevokeBound = milliseconds{50};
 constexpr nanoseconds kLargestStepBack = seconds{3};
@@ -61,6 +68,7 @@ struct Draw {
   bool slow_callbacks = false;
   bool one_label = false;
   std::size_t mutexes = 1;
+  std::optional<World::Time> fork_at;
 };
 
 Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
@@ -73,6 +81,8 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
   slow_callbacks = dice.chance(0.5);
   one_label = dice.chance(0.3);
   mutexes = 1 + dice.below(2);
+  Dice others(~seed);  // thrown apart from the rest: old seeds stay as they were
+  if (others.chance(kForking)) fork_at = others.between(World::Time{}, kCalmFrom);
 }
 
 class Schedule {
@@ -86,6 +96,9 @@ class Schedule {
   void boot(std::size_t node);
   void on_crash(std::size_t node);
   void when_calm();
+  void kill_an_owner();
+  void fork_a_child();
+  int look_around_in_child();
   void enroll(Actor& actor);
   void begin(Actor& actor, nanoseconds delay);
   void act(Actor& actor, nanoseconds delay, void (Schedule::*what)(Actor&));
@@ -121,7 +134,8 @@ class Schedule {
   std::array<Token, 2> highest_{};
   std::array<World::Time, 2> owned_at_{};
   std::array<World::Time, 2> orphan_since_{};
-  std::set<std::string> dead_ids_;  // given up by processes that still live
+  std::array<std::string, 2> bereft_of_;  // its owner, killed in the calm
+  std::set<std::string> dead_ids_;        // given up by processes that still live
   SimResult result_;
 };
 
@@ -144,6 +158,7 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
   if (draw_.slow_callbacks) faults.slowest_callback = contend_.ttl;
   faults.then = [this] { when_calm(); };
   sim_.plan_faults(std::move(faults));
+  if (draw_.fork_at) sim_.world().at(*draw_.fork_at, [this] { fork_a_child(); });
 }
 
 void Schedule::add_node(std::size_t index) {
@@ -221,6 +236,42 @@ void Schedule::when_calm() {
     if (actor->goal == core::Goal::kKeep && actor->who->machine.phase() == Phase::kIdle)
       begin(*actor, {});
   }
+  sim_.world().after(kCalmLastsBeforeTheKill, [this] { kill_an_owner(); });
+}
+
+// Nothing else is wrong any more: the next one is there when the lease has ended.
+void Schedule::kill_an_owner() {
+  std::optional<std::size_t> victim;
+  for (const auto& actor : actors_) {
+    if (!actor->who || !actor->owns || !actor->term->is_in_ttl()) continue;
+    if (!victim) victim = actor->node;
+    if (victim == actor->node) bereft_of_[actor->mutex] = actor->wire_id;
+  }
+  if (victim) sim_.nodes()[*victim]->crash();
+}
+
+void Schedule::fork_a_child() {
+  tell("every process forks a child");
+  const pid_t child = fork();
+  if (child == 0) _exit(look_around_in_child());
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status == 0) return;
+  violate("P1", WIFEXITED(status) && WEXITSTATUS(status) == 1 ? "a forked child owns"
+                                                              : "a forked child calls the store");
+}
+
+int Schedule::look_around_in_child() {
+  for (const auto& actor : actors_) {
+    if (!actor->term) continue;
+    if (actor->term->is_owner() || actor->term->is_in_ttl()) return 1;
+    if (!actor->term->lost().stop_requested()) return 1;
+  }
+  const std::uint64_t calls = sim_.counts().calls;
+  for (auto& engine : engines_) {
+    if (engine) engine->close(nanoseconds{0});
+  }
+  return sim_.counts().calls == calls ? 0 : 2;
 }
 
 void Schedule::enroll(Actor& actor) {
@@ -394,11 +445,21 @@ void Schedule::check_takeover() {
   // clock that was set back.
   const nanoseconds bound = 2 * timing_.lease() + kLargestStepBack + contend_.jitter.to +
                             2 * timing_.call_deadline + timing_.max_backoff + milliseconds{1500};
+  // The model of a queue tells nobody that the first in line has ended: the next one asks.
+  const bool is_queue = sim_.options().kind == ModelKind::kSession;
+  const nanoseconds unseen = is_queue ? kRarestPoll : nanoseconds{0};
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
     const nanoseconds gap = sim_.now() - owned_at_[mutex];
     result_.longest_gap = std::max(result_.longest_gap, gap);
     if (gap > bound)
       violate("P6", "nobody owns " + mutex_name(mutex) + " although the faults have ended");
+    if (bereft_of_[mutex].empty()) continue;
+    const Observation row = sim_.server().peek(mutex_name(mutex));
+    if (row.owner.id != bereft_of_[mutex]) {
+      bereft_of_[mutex].clear();
+    } else if (row.now - row.owner.transition_at > contend_.jitter.to + kTakeoverSlack + unseen) {
+      violate("P6", "nobody took " + mutex_name(mutex) + " over from its killed owner");
+    }
   }
 }
 
