@@ -53,7 +53,8 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   State(std::shared_ptr<core::Session> its_session, std::function<void(Acquired)> its_callback)
       : session(std::move(its_session)), callback(std::move(its_callback)) {}
 
-  void look();
+  static void poke(std::shared_ptr<State> alive);
+  bool look();
   void finish();
   void start_again();
   void give_up();
@@ -74,14 +75,22 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
 };
 
 // Something about the contender changed. Comes from any thread, more often than needed.
-void PendingAcquire::State::look() {
+void PendingAcquire::State::poke(std::shared_ptr<State> alive) {
+  if (alive->look()) return;
+  // This may be a hint, and the last to hold it. The client would end with it, and wait for us.
+  const std::shared_ptr<Executor> executor = alive->engine().shared_executor();
+  executor->callback([last = std::move(alive)]() mutable { last.reset(); });
+}
+
+// False: nobody else needs it alive any more.
+bool PendingAcquire::State::look() {
   const std::lock_guard lock(guard);
-  if (!self) return;
+  if (!self) return false;
   const core::Engine::Snapshot now = engine().snapshot(*who);
   if (now.phase == Phase::kTrying && now.trouble && !now.trouble->is_transient()) {
     trouble = now.trouble;
     engine().executor().callback([state = self] { state->engine().give_up(state->who); });
-  } else if (now.phase == Phase::kHolding && now.term->is_in_ttl()) {
+  } else if (again == Again::kNo && now.phase == Phase::kHolding && now.term->is_in_ttl()) {
     deliver({HeldMutex(std::make_shared<HeldMutex::State>(HeldMutex::State{session, who})), {}});
   } else if (now.phase == Phase::kHolding || now.phase == Phase::kEnding ||
              now.phase == Phase::kDraining) {
@@ -91,6 +100,7 @@ void PendingAcquire::State::look() {
   } else if (now.phase == Phase::kIdle && again != Again::kStarting) {
     deliver({{}, trouble});
   }
+  return self != nullptr;
 }
 
 // Needs the guard.
@@ -150,7 +160,7 @@ PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOpt
   spec.options = options.contend.value_or(client.options().contend);
   spec.goal = core::Goal::kOnce;
   spec.poke = [weak = std::weak_ptr<PendingAcquire::State>(state)] {
-    if (const auto alive = weak.lock()) alive->look();
+    if (auto alive = weak.lock()) PendingAcquire::State::poke(std::move(alive));
   };
   core::Engine& engine = state->engine();
   state->who = engine.enroll(std::move(spec));

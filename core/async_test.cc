@@ -229,6 +229,64 @@ TEST_P(LateGrantTest, WhoIsCancelledMeanwhileHearsItAndHoldsNothing) {
 INSTANTIATE_TEST_SUITE_P(Async, LateGrantTest, ::testing::Values(12s, 20s),
                          [](const auto& stall) { return std::to_string(stall.param / 1s) + "s"; });
 
+// The holder's renewal is answered when the time of all who wait is up, before their alarm came.
+TEST_F(AsyncTest, ThousandsWhoseTimeIsUpAtOnceLeaveOneAfterTheOther) {
+  constexpr int kMany = 20'000;  // as deep as a stack if each took the next along
+  acquire_as("holder");
+  executor->run();
+  AcquireOptions options;
+  options.timeout = 7000ms;
+  for (int i = 0; i < kMany; ++i) acquire_as("waiter", options);
+  executor->advance(6s);
+  executor->hold_calls();
+  executor->advance(900ms);
+  ASSERT_EQ(executor->pending_calls().size(), 1U) << "the renewal";
+  executor->jump(500ms);
+  executor->pending_calls().front()->complete();
+  executor->let_calls_go();
+  executor->run();
+  ASSERT_EQ(results.size(), 1U + kMany);
+  EXPECT_TRUE(results[0].held.is_in_ttl());
+  EXPECT_FALSE(results[kMany].held);
+}
+
+// Owns the frame, and may destroy it while it waits.
+struct Owned {
+  struct promise_type {
+    Owned get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_always final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+  std::coroutine_handle<promise_type> frame;
+};
+
+TEST_F(AsyncTest, ACoroutineThatIsDestroyedWhileItWaitsIsNotGoneOnWith) {
+  for (const bool is_granted_just_then : {false, true}) {
+    acquire_as("first");
+    executor->run();
+    bool went_on = false;
+    const Owned waiting = [](const Client& use, bool& on) -> Owned {
+      const HeldMutex held = co_await acquire(use, "job");
+      on = true;
+    }(client, went_on);
+    executor->run();
+    if (is_granted_just_then) {
+      executor->hold_callbacks();
+      results[0].held.release();
+      executor->run();
+      ASSERT_GT(executor->pending_callbacks(), 0U);
+    }
+    waiting.frame.destroy();
+    results.clear();
+    executor->let_callbacks_go();
+    executor->advance(1s);
+    EXPECT_FALSE(went_on);
+    EXPECT_TRUE(client.observe("job").is_free()) << "somebody holds it for nobody";
+  }
+}
+
 TEST_F(AsyncTest, ATimeoutBeyondAllTimeIsNone) {
   acquire_as("first");
   executor->run();

@@ -21,6 +21,8 @@ void Batcher::add(Job job) {
   const auto [it, is_first] = queue.behind.try_emplace(job.mutex);
   if (is_first) {
     queue.jobs.push_back(std::move(job));
+  } else if (job.kind == CallKind::kRenew) {
+    it->second.push_front(std::move(job));  // what others have given up can wait
   } else {
     it->second.push_back(std::move(job));
   }

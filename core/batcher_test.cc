@@ -378,5 +378,13 @@ TEST_F(BatcherTest, SplittingCountsEachCallOnce) {
   EXPECT_EQ(names(must()), Names{"late"});
 }
 
+TEST_F(BatcherTest, ARenewalOvertakesWhatOthersGaveUp) {
+  for (int i = 0; i < 100; ++i) add(CallKind::kRelease, "report");
+  add(CallKind::kRenew, "report");
+  EXPECT_EQ(must().kind, CallKind::kRelease);
+  now += Batcher::kPatience;
+  EXPECT_EQ(must().kind, CallKind::kRenew);
+}
+
 }  // namespace
 }  // namespace simba::core

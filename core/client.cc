@@ -64,7 +64,7 @@ Observation Client::observe(std::string_view mutex, milliseconds timeout) {
   core::Engine& engine = session_->engine();
   engine.store().check_mutex(mutex);
   const std::array<std::string_view, 1> names{mutex};
-  Answers answers = engine.store().observe(names, engine.executor().now() + timeout);
+  Answers answers = engine.store().observe(names, engine.executor().now() + bounded(timeout));
   if (answers.size() == 1) {
     if (const auto* seen = std::get_if<Observation>(&answers[0])) return *seen;
     if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
@@ -74,14 +74,15 @@ Observation Client::observe(std::string_view mutex, milliseconds timeout) {
 
 std::vector<Listed> Client::list(std::string_view prefix, std::size_t limit, milliseconds timeout) {
   core::Engine& engine = session_->engine();
-  return engine.store().list(prefix, limit, engine.executor().now() + timeout);
+  return engine.store().list(prefix, limit, engine.executor().now() + bounded(timeout));
 }
 
 Observation Client::evict(std::string_view mutex, std::string_view wire_id, Token token,
                           Eviction how, milliseconds timeout) {
   core::Engine& engine = session_->engine();
   engine.store().check_mutex(mutex);
-  return engine.store().evict(mutex, wire_id, token, how, engine.executor().now() + timeout);
+  return engine.store().evict(mutex, wire_id, token, how,
+                              engine.executor().now() + bounded(timeout));
 }
 
 const ClientOptions& Client::options() const { return session_->options; }

@@ -1,5 +1,6 @@
 #include "simba/contend_service.h"
 
+#include <optional>
 #include <utility>
 
 #include "core/bell.h"
@@ -110,9 +111,11 @@ struct MutexRetrievalService::State {
         core::Goal goal, const ContendOptions& options);
 
   core::Engine& engine() const { return session->engine(); }
+  std::uint64_t lives() const { return engine().snapshot(*who).lives; }
   bool is_over() const { return engine().phase(*who) == Phase::kIdle; }
   bool is_inside_callback() const { return inside_callback_of == notifier.get(); }
-  bool wait_until_over(core::Bell::Clock::time_point with_callbacks_until) const;
+  bool wait_until_over(std::uint64_t life,
+                       core::Bell::Clock::time_point with_callbacks_until) const;
   Status status() const;
   [[noreturn]] void refuse(const char* what, Status status) const;
 
@@ -147,14 +150,24 @@ Status MutexRetrievalService::State::status() const {
   return now.has_answer ? Status::kRunning : Status::kStarting;
 }
 
-// False when a callback still ran then, or the work was not waited for.
+// Of that life: somebody may start the next one before this thread wakes up. False when a callback
+// still ran then, or the work was not waited for.
 bool MutexRetrievalService::State::wait_until_over(
-    core::Bell::Clock::time_point with_callbacks_until) const {
+    std::uint64_t life, core::Bell::Clock::time_point with_callbacks_until) const {
   if (!engine().executor().goes_on_by_itself()) return is_over();  // nobody would end the wait
-  bell->wait(core::Bell::Clock::time_point::max(), [&] { return is_over(); });
-  const bool quiet =
-      bell->wait(with_callbacks_until, [&] { return !engine().snapshot(*who).is_telling; });
-  return quiet && !engine().snapshot(*who).left_work;
+  std::optional<bool> left_work;
+  const auto has_ended = [&] {
+    const core::Engine::Snapshot now = engine().snapshot(*who);
+    if (now.lives <= life && now.phase != Phase::kIdle) return false;
+    left_work = now.left_work;
+    return true;
+  };
+  bell->wait(core::Bell::Clock::time_point::max(), has_ended);
+  const auto is_quiet = [&] {
+    const core::Engine::Snapshot now = engine().snapshot(*who);
+    return !now.is_telling || now.phase != Phase::kIdle;
+  };
+  return bell->wait(with_callbacks_until, is_quiet) && !*left_work;
 }
 
 void MutexRetrievalService::State::refuse(const char* what, Status status) const {
@@ -193,14 +206,16 @@ void MutexRetrievalService::stop() {
 }
 
 bool MutexRetrievalService::stop(milliseconds grace) {
+  std::uint64_t life = 0;
   {
     const std::lock_guard lock(state_->starting);
+    life = state_->lives();
     const Status status = state_->status();
     if (!is_active(status)) state_->refuse("stop", status);
     state_->engine().stop(state_->who, bounded(grace));
   }
   if (state_->is_inside_callback()) return true;
-  return state_->wait_until_over(core::Bell::Clock::now() + bounded(grace));
+  return state_->wait_until_over(life, core::Bell::Clock::now() + bounded(grace));
 }
 
 void MutexRetrievalService::close() noexcept {
@@ -209,7 +224,8 @@ void MutexRetrievalService::close() noexcept {
     if (running()) {
       stop();
     } else if (!state_->is_inside_callback()) {
-      state_->wait_until_over(core::Bell::Clock::now() + state_->who->machine.timing().patience);
+      state_->wait_until_over(state_->lives(),
+                              core::Bell::Clock::now() + state_->who->machine.timing().patience);
     }
   } catch (const Error&) {
     return;  // somebody else has stopped it meanwhile

@@ -603,5 +603,32 @@ TEST_F(ContendServiceTest, AForkedChildOwnsNothingAndItsDestructorsDoNotHang) {
   EXPECT_EQ(heard(), (Words{"acquired", "released"}));
 }
 
+// Supervisors start it again as soon as it may: the stop that ended the last life returns.
+TEST_F(ContendServiceTest, AStopReturnsAlsoWhenSomebodyStartsTheNextLifeAtOnce) {
+  MutexContendService service(client, contender);
+  std::atomic<bool> is_done{false};
+  std::atomic<int> starts{0};
+  const auto supervise = [&] {
+    while (!is_done) {
+      if (service.status() != Status::kInitial) continue;
+      try {
+        service.start();
+        ++starts;
+      } catch (const Error&) {
+        continue;  // another one was faster
+      }
+    }
+  };
+  // More of them than processors, so that they are often before the one who waits.
+  std::vector<std::thread> supervisors;
+  for (int i = 0; i < 4; ++i) supervisors.emplace_back(supervise);
+  for (int round = 1; round <= 50; ++round) {
+    ASSERT_TRUE(eventually([&] { return starts >= round; }));
+    service.stop();
+  }
+  is_done = true;
+  for (std::thread& supervisor : supervisors) supervisor.join();
+}
+
 }  // namespace
 }  // namespace simba

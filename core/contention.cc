@@ -39,7 +39,8 @@ Effects Contention::start(Goal goal, LocalTime now, LocalTime give_up_at) {
   owner_.reset();
   owner_seen_at_ = StoreTime{};
   if (call_) call_->stale = true;
-  begin_attempt(now + options_.initial_delay);
+  // Who asks for a lock is ready for it.
+  begin_attempt(goal == Goal::kOnce ? now : now + options_.initial_delay);
   Effects effects;
   drive(effects, now);
   return effects;

@@ -270,10 +270,27 @@ Engine::OwnCalls::~OwnCalls() {
     const std::lock_guard lock(engine_.guard_);
     who_->makes_calls_ = false;
   }
-  if (const auto flight = take()) {
-    flight->lose();
-    flight->complete();
+  if (const auto flight = take()) engine_.recall(flight);
+}
+
+// It was not sent. On a question others ride along.
+void Engine::recall(const std::shared_ptr<Flight>& flight) {
+  if (flight->batch.kind == CallKind::kObserve) {
+    executor_->call(flight->batch.lane, flight);
+    return;
   }
+  Outbox out;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    batcher_.failed(flight->batch);
+    for (const Job& job : flight->batch.jobs) {
+      Enrolled& who = *job.who;
+      apply_and_submit(who, who.machine.failed(job.number, Errc::kTimeout, out.now), out);
+    }
+    launch(out);
+  }
+  flush(out);
 }
 
 bool Engine::OwnCalls::is_due() const {
@@ -305,7 +322,8 @@ Engine::Snapshot Engine::snapshot(const Enrolled& who) const {
   return {who.machine.phase(),
           who.machine.has_answer(),
           who.machine.is_stopping(),
-          who.machine.left_work(),
+          who.left_work,
+          who.lives,
           who.audience && who.audience->strand.is_running(),
           who.term,
           who.trouble};

@@ -100,8 +100,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
     Contention::Phase phase;
     bool has_answer;
     bool is_stopping;
-    bool left_work;   // the last stop did not wait for it any longer
-    bool is_telling;  // a callback runs or is about to
+    bool left_work;       // the last life did not wait for it any longer
+    std::uint64_t lives;  // that have ended
+    bool is_telling;      // a callback runs or is about to
     std::shared_ptr<TermRecord> term;
     std::optional<Error> trouble;
   };
@@ -129,6 +130,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Inline completed(const Job& job, const Outcome& outcome, LocalTime sent);
   void run_strand(const std::shared_ptr<Enrolled>& who);
   void want_hints(const std::shared_ptr<Enrolled>& who);
+  std::shared_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
+                               std::function<void()> wake) noexcept;
+  void recall(const std::shared_ptr<Flight>& flight);
 
   // All of these need the lock, and leave what has to happen outside it in the outbox.
   std::optional<Ask> apply(Enrolled& who, Effects&& effects, Outbox& out);
@@ -159,14 +163,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void give_back(const Farewell& farewell, Outbox& out);
   void launch(Outbox& out);
   static void hand_out(std::shared_ptr<Flight> flight, Outbox& out);
-  static void drop_unwanted(Batch& batch, Outbox& out);
+  void drop_unwanted(Batch& batch, Outbox& out);
   void keep_for_the_next(const std::shared_ptr<Group>& group, Outbox& out);
   void drop_unused_watches(Outbox& out);
   void forget_unused_groups();
   void remember(const std::shared_ptr<Group>& group);
   std::shared_ptr<const Rules> rules_of(const ContendOptions& options);
   static Inline become(const Enrolled& who, LocalTime now);
-  void set_alarm(Outbox& out);
+  void set_alarm();
   void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
              const Error* error = nullptr);
   bool is_heard() const { return on_event_ || !listeners_.empty(); }

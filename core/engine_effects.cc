@@ -35,6 +35,8 @@ std::optional<Ask> Engine::apply(Enrolled& who, Effects&& effects, Outbox& out) 
   const bool matters = effects.began || effects.ended || effects.over;
   if (matters && &who != out.caller && who.poke && who.self_) out.poked.push_back(who.self_);
   if (effects.over) {
+    ++who.lives;
+    who.left_work = who.machine.left_work();
     deactivate(who, out);
   } else if (who.self_) {
     deadlines_.set(who, who.machine.next_timer());
@@ -140,7 +142,8 @@ void Engine::place_in_line(Enrolled& who, bool began, Outbox& out) {
   }
   const bool was_first = group.waiters.front() == &who;
   group.waiters.leave(who.waiter_at_);
-  if (was_first && !began) wake_first(group, out);
+  // Not here: thousands may leave at once, each as the first.
+  if (was_first && !began) out.bereft.push_back(who.group);
 }
 
 void Engine::submit(Enrolled& who, Ask ask, Outbox& out) {
@@ -172,6 +175,11 @@ void Engine::give_back(const Farewell& farewell, Outbox& out) {
 }
 
 void Engine::launch(Outbox& out) {
+  while (!out.bereft.empty()) {
+    const std::shared_ptr<Group> group = std::move(out.bereft.back());
+    out.bereft.pop_back();
+    wake_first(*group, out);
+  }
   for (const Farewell& farewell : retired_.due(out.now)) give_back(farewell, out);
   while (std::optional<Batch> batch = batcher_.next(out.now)) {
     drop_unwanted(*batch, out);
@@ -181,7 +189,7 @@ void Engine::launch(Outbox& out) {
     }
     hand_out(std::make_shared<Flight>(shared_from_this(), std::move(*batch)), out);
   }
-  set_alarm(out);
+  set_alarm();
 }
 
 void Engine::hand_out(std::shared_ptr<Flight> flight, Outbox& out) {
@@ -200,19 +208,23 @@ void Engine::drop_unwanted(Batch& batch, Outbox& out) {
   if (batch.kind == CallKind::kObserve) return;
   std::erase_if(batch.jobs, [&](Job& job) {
     if (!job.who || job.who->machine.awaits(job.number)) return false;
+    // It may want the mutex again already, and holds back until it hears of this.
+    Enrolled& who = *job.who;
+    apply_and_submit(who, who.machine.failed(job.number, Errc::kTimeout, out.now), out);
     out.let_go.push_back(std::move(job.who));
     return true;
   });
 }
 
 // An alarm that comes too early costs one look; it is not worth a system call to take it back.
-void Engine::set_alarm(Outbox& out) {
+void Engine::set_alarm() {
   const LocalTime soonest =
       std::min({deadlines_.soonest(), batcher_.next_timer(), retired_.next_timer(),
                 lingering_.empty() ? LocalTime::max() : lingering_.front().until});
   if (soonest >= alarm_) return;
   alarm_ = soonest;
-  out.alarm = soonest;
+  // Under the lock: whoever comes next relies on it.
+  executor_->set_alarm(soonest);
 }
 
 void Engine::event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason,

@@ -214,5 +214,67 @@ TEST_F(EngineTest, WhatAUserHandedOverIsDestroyedOutsideTheLock) {
   EXPECT_TRUE(asked);
 }
 
+TEST_F(EngineTest, AClaimThatWasNeverSentDoesNotHoldUpTheNextOne) {
+  executor->hold_calls();
+  Contender& first = enroll_lock("report");
+  Contender& second = enroll_lock("report");
+  engine->start(first.who);
+  engine->start(second.who);
+  executor->run();
+  const auto take = only_call();  // the second one's waits behind it
+  engine->give_up(second.who);
+  engine->start(second.who);
+  engine->give_up(first.who);
+  take->lose();
+  take->complete();
+  executor->run();
+  executor->let_calls_go();
+  EXPECT_TRUE(is_owner(second)) << "it waits for a call that nobody made";
+}
+
+TEST_F(EngineTest, AWatchThatCannotBeMadeIsDoneWithout) {
+  class Blind : public FaultyStore {
+   public:
+    using FaultyStore::FaultyStore;
+    std::unique_ptr<Watch> watch(std::string_view, std::string_view,
+                                 std::function<void()>) override {
+      throw Error(Errc::kUnreachable, "no watch today");
+    }
+  };
+  for (const bool queues : {false, true}) {
+    const auto blind_store = std::make_shared<Blind>(memory);
+    StoreTraits traits = memory->traits();
+    traits.queues_waiters = queues;
+    blind_store->set_traits(traits);
+    const auto blind_executor = std::make_shared<FakeExecutor>();
+    const auto blind = std::make_shared<Engine>(blind_store, blind_executor);
+    blind->open();
+    Spec spec;
+    spec.mutex = queues ? "queue" : "row";
+    spec.label = "me";
+    const auto who = blind->enroll(std::move(spec));
+    blind->start(who);
+    blind_executor->advance(1s);
+    EXPECT_EQ(blind->phase(*who), Phase::kHolding);
+    blind->close(0ns);
+  }
+}
+
+TEST_F(EngineTest, WhoIsToldThatHintsHaveEndedAsksMoreOften) {
+  contend_as("leader", "report");
+  Contender& waiter = contend_as("waiter", "report");
+  executor->advance(10s);
+  const auto questions_in = [&](nanoseconds span) {
+    store->forget();
+    executor->advance(span);
+    return store->questions() + store->takes();
+  };
+  EXPECT_LE(questions_in(10s), 3U);
+  store->end_hints();
+  executor->advance(5s);  // until it asks, and sees that they have
+  EXPECT_GE(questions_in(10s), 7U);
+  EXPECT_FALSE(is_owner(waiter));
+}
+
 }  // namespace
 }  // namespace simba::core

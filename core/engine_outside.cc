@@ -83,12 +83,22 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
   }
   std::weak_ptr<Group> weak = who->group;
   std::shared_ptr<Watch> watch =
-      store_->watch(group.mutex, {}, [engine = weak_from_this(), weak = std::move(weak)] {
+      this->watch(group.mutex, {}, [engine = weak_from_this(), weak = std::move(weak)] {
         if (const auto alive = engine.lock()) alive->on_hint(weak);
       });
   const std::lock_guard lock(guard_);
   if (!group.watch && group.watching > 0) group.watch = std::move(watch);
   who->machine.set_pushed(group.watch && group.watch->is_live());
+}
+
+// Without hints it is asked more often: no reason to end anything.
+std::shared_ptr<Watch> Engine::watch(std::string_view mutex, std::string_view wire_id,
+                                     std::function<void()> wake) noexcept {
+  try {
+    return store_->watch(mutex, wire_id, std::move(wake));
+  } catch (...) {
+    return nullptr;
+  }
 }
 
 void Engine::refresh_own_watch(Enrolled& who, Outbox& out) {
@@ -125,7 +135,6 @@ void Engine::run_strand(const std::shared_ptr<Enrolled>& who) {
 }
 
 void Engine::flush(Outbox& out) {
-  if (out.alarm) executor_->set_alarm(*out.alarm);
   for (const auto& record : out.revoked) {
     if (out.on_users_thread) {
       record->request_stop();
@@ -143,13 +152,14 @@ void Engine::flush(Outbox& out) {
       id = who->machine.wire_id();
     }
     if (attempt == 0) continue;  // it has left meanwhile
-    std::shared_ptr<Watch> watch = store_->watch(
+    std::shared_ptr<Watch> watch = this->watch(
         who->mutex(), id, [engine = weak_from_this(), weak = std::weak_ptr<Enrolled>(who)] {
           if (const auto alive = engine.lock()) alive->on_own_hint(weak);
         });
     const std::lock_guard lock(guard_);
     who->machine.set_pushed(watch != nullptr);
-    if (who->watched_attempt_ == attempt) who->own_watch_ = std::move(watch);
+    // Another thread may have been here for the same attempt. A watch does not end under the lock.
+    if (who->watched_attempt_ == attempt) std::swap(who->own_watch_, watch);
     if (watch) out.dropped.push_back(std::move(watch));
   }
   for (auto& flight : out.flights) {

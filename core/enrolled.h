@@ -110,6 +110,8 @@ class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
   Contention machine;
   std::shared_ptr<TermRecord> term;  // the running or the last one
   std::optional<Error> trouble;      // of the last failed call; cleared by an answer
+  std::uint64_t lives = 0;           // that have ended
+  bool left_work = false;            // the last of them did not wait for it any longer
 
  private:
   friend class Engine;

@@ -51,17 +51,7 @@ std::shared_ptr<Locks> Locks::of(const Client& client,
   return locks;
 }
 
-std::vector<std::shared_ptr<Locks>> Locks::all_if_free() {
-  std::vector<std::shared_ptr<Locks>> all;
-  Table& table = Table::the();
-  const std::unique_lock lock(table.guard, std::try_to_lock);
-  if (!lock) return all;
-  for (const auto& [session, weak] : table.alive) {
-    if (auto locks = weak.lock()) all.push_back(std::move(locks));
-  }
-  return all;
-}
-
+void Locks::refuse_if_forked() const { static_cast<void>(client_.session()->engine()); }
 bool Locks::is_forked() const { return client_.session()->is_forked(); }
 Executor& Locks::executor() const { return client_.session()->engine().executor(); }
 

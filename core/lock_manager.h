@@ -37,6 +37,7 @@ class Hold : public std::enable_shared_from_this<Hold> {
 
   bool is_held() const { return held_; }
   bool has_ended() const { return ended_; }  // its thread
+  bool is_forked() const;
   const SimbaLocker& locker() const { return locker_; }
 
   bool acquire(const Acquire& acquire);
@@ -55,6 +56,7 @@ class Hold : public std::enable_shared_from_this<Hold> {
 // When this thread ends, what it holds is given back; `locks` counts it.
 void give_back_at_thread_end(const std::shared_ptr<Hold>& hold,
                              const std::shared_ptr<Locks>& locks);
+std::vector<std::shared_ptr<Hold>> held_by_this_thread();
 
 // All locks of one client.
 //
@@ -66,12 +68,11 @@ class Locks : public std::enable_shared_from_this<Locks> {
   // The one of this client, if it has one.
   static std::shared_ptr<Locks> of(const Client& client,
                                    const std::optional<TemporalAlignmentStrategy>& strategy);
-  // Of all clients; none where somebody is at the table just now.
-  static std::vector<std::shared_ptr<Locks>> all_if_free();
 
   const Client& client() const { return client_; }
   const TemporalAlignmentStrategy& strategy() const { return strategy_; }
   bool is_forked() const;
+  void refuse_if_forked() const;
 
   // Throws Error (kMisuse) where this thread uses the id through another lock than `user`.
   void claim(const std::string& id, std::uint64_t thread, const std::shared_ptr<void>& user);

@@ -108,9 +108,11 @@ void LockManager::Lock::unlock() noexcept try {
   // This thread is ending: what it held is on its way back already.
 }
 
-Term LockManager::Lock::term() const {
+Term LockManager::Lock::term() const try {
   const auto hold = state_->mine_if_any();
   return hold ? hold->locker().term() : Term();
+} catch (const Error&) {
+  return {};  // this thread is ending, as above
 }
 bool LockManager::Lock::is_owner() const { return term().is_owner(); }
 bool LockManager::Lock::is_in_ttl() const { return term().is_in_ttl(); }
@@ -139,13 +141,23 @@ LockManager::Lock LockManager::create_lock(std::string id, milliseconds ttl) {
   return Lock(std::move(state));
 }
 
-void LockManager::on_beat(BeatHook hook) { locks_->set_hook(std::move(hook)); }
-Beat LockManager::beat() { return locks_->beat(); }
-std::optional<milliseconds> LockManager::time_delta() const { return locks_->time_delta(); }
+// In a forked child a thread of the parent may have held the locks below.
+void LockManager::on_beat(BeatHook hook) {
+  locks_->refuse_if_forked();
+  locks_->set_hook(std::move(hook));
+}
+Beat LockManager::beat() {
+  locks_->refuse_if_forked();
+  return locks_->beat();
+}
+std::optional<milliseconds> LockManager::time_delta() const {
+  return locks_->is_forked() ? std::nullopt : locks_->time_delta();
+}
 void LockManager::clear_expired(std::optional<std::string> prefix) {
+  locks_->refuse_if_forked();
   locks_->set_prefix(std::move(prefix));
 }
 const TemporalAlignmentStrategy& LockManager::strategy() const { return locks_->strategy(); }
-std::size_t LockManager::held() const { return locks_->held().size(); }
+std::size_t LockManager::held() const { return locks_->is_forked() ? 0 : locks_->held().size(); }
 
 }  // namespace simba::inline v0

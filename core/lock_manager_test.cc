@@ -264,9 +264,13 @@ TEST_F(LockManagerTest, OnTerminateLocksAreGivenBackFirst) {
       }
       ::close(2);  // what terminate prints
       Lock one = locks.create_lock("one"), two = locks.create_lock("two");
-      one.lock();
-      two.lock();
-      std::thread([] { throw std::runtime_error("nobody catches this"); }).join();
+      Lock of_others = locks.create_lock("of others");
+      of_others.lock();
+      std::thread([&] {
+        one.lock();
+        two.lock();
+        throw std::runtime_error("nobody catches this");
+      }).join();
       return 0;
     });
     ::close(ends[1]);

@@ -57,6 +57,18 @@ void give_back_at_thread_end(const std::shared_ptr<Hold>& hold,
   presence().add(hold, locks);
 }
 
+std::vector<std::shared_ptr<Hold>> held_by_this_thread() {
+  std::vector<std::shared_ptr<Hold>> found;
+  if (is_ending) return found;
+  for (const auto& [weak, locks] : presence().left) {
+    auto hold = weak.lock();
+    if (hold && hold->is_held() && !hold->is_forked()) found.push_back(std::move(hold));
+  }
+  return found;
+}
+
+bool Hold::is_forked() const { return session_->is_forked(); }
+
 // A lock that is locked again gets a new lease; one that was lost meanwhile is a new term.
 bool Hold::acquire(const Acquire& acquire) {
   if (held_ && locker_.renew()) return true;
@@ -71,7 +83,7 @@ void Hold::unlock() noexcept {
 }
 
 void Hold::unlock_later(std::function<void()> done) noexcept try {
-  if (session_->is_forked()) return;
+  if (is_forked()) return;
   session_->engine().executor().callback([self = shared_from_this(), done = std::move(done)] {
     self->unlock();
     if (done) done();
@@ -83,7 +95,7 @@ void Hold::unlock_later(std::function<void()> done) noexcept try {
 
 bool Hold::end() noexcept {
   ended_ = true;
-  if (!held_ || session_->is_forked()) return false;
+  if (!held_ || is_forked()) return false;
   unlock_later();
   return true;
 }

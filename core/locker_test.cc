@@ -577,5 +577,12 @@ TEST_F(LockerTest, InAForkedChildDestructorsDoNotWaitForThreadsOfTheParent) {
   waiting.join();
 }
 
+TEST_F(LockerTest, TheInitialDelayOfServicesHoldsUpNoLock) {
+  ContendOptions options = long_lease();
+  options.initial_delay = 1h;
+  SimbaLocker locker(client, "m", options);
+  EXPECT_TRUE(locker.try_lock());
+}
+
 }  // namespace
 }  // namespace simba

@@ -24,7 +24,7 @@ struct LogLine {
 
 // What has to happen outside the engine's lock, in this order.
 struct Engine::Outbox {
-  std::optional<LocalTime> alarm;
+  std::vector<std::shared_ptr<Group>> bereft;  // the first in line left: the next one is woken
   std::vector<std::shared_ptr<TermRecord>> revoked;
   std::vector<std::shared_ptr<Enrolled>> unwatched;  // want a watch under their new wire id
   std::vector<std::shared_ptr<Flight>> flights;

@@ -49,7 +49,7 @@ class FaultyStore::HintTicket : public Watch {
     hints_->wakes.erase(at_);
   }
   void set_inner(std::unique_ptr<Watch> inner) { inner_ = std::move(inner); }
-  bool is_live() const override { return !inner_ || inner_->is_live(); }
+  bool is_live() const override { return !hints_->ended && (!inner_ || inner_->is_live()); }
 
  private:
   const std::shared_ptr<Hints> hints_;
@@ -118,6 +118,8 @@ void FaultyStore::drop_hints() {
   const std::lock_guard lock(hints_->guard);
   hints_->dropped = true;
 }
+
+void FaultyStore::end_hints() { hints_->ended = true; }
 
 void FaultyStore::cannot_push() { pushes_ = false; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -62,6 +63,8 @@ class FaultyStore : public Store {
   // No hint arrives any more; or there are none to expect.
   void drop_hints();
   void cannot_push();
+  // The watches that exist say that they are dead.
+  void end_hints();
   // A hint out of the blue.
   void hint(std::string_view mutex);
   // For a store that queues waiters, and for limits.
@@ -92,6 +95,7 @@ class FaultyStore : public Store {
     std::mutex guard;
     std::multimap<std::string, std::function<void()>, std::less<>> wakes;  // guarded by guard
     bool dropped = false;                                                  // guarded by guard
+    std::atomic<bool> ended{false};
   };
   struct Fault {
     Error error;

@@ -33,8 +33,9 @@ class SIMBA_EXPORT MutexRetriever {
 //
 // on_acquired may work as long as it likes: until state.term.lost() is requested. on_released comes
 // when it has returned, and the store is told only when that has returned too, so that the next
-// owner's work never overlaps this one's. The two strictly alternate; a term that ended before its
-// on_acquired could begin has neither.
+// owner's work does not overlap this one's: unless the term was lost and the work goes on past the
+// end of its lease. The two strictly alternate; a term that ended before its on_acquired could
+// begin has neither.
 class SIMBA_EXPORT MutexContender : public MutexRetriever {
  public:
   explicit MutexContender(std::string mutex,

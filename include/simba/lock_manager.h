@@ -101,8 +101,9 @@ class SIMBA_EXPORT LockManager {
   const TemporalAlignmentStrategy& strategy() const;
   std::size_t held() const;  // locks, of all threads
 
-  // From now on std::terminate (an exception that nobody catches) gives back all locks of all
-  // managers, within a second, before it goes on as usual.
+  // From now on std::terminate (an exception that nobody catches) gives back what its thread holds,
+  // of all managers, within a second, before it goes on as usual. What other threads hold runs out:
+  // they work on until the process is gone.
   static void release_on_terminate();
 
  private:

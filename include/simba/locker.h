@@ -28,7 +28,8 @@ namespace simba::inline v0 {
 //
 // Threads: one at a time locks, waits or holds; the others may ask is_owner(), lost(), token().
 // Errors: lock() throws Error when waiting cannot help (kDenied, kMisconfigured, kMisuse,
-// kCorrupt); while the store is away it waits. unlock() never throws: what could not be released is
+// kCorrupt), and once when the store was replaced under it (kReplaced: lock again, if the new one
+// will do); while the store is away it waits. unlock() never throws: what could not be released is
 // retried until the lease ends.
 class SIMBA_EXPORT SimbaLocker {
  public:

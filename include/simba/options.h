@@ -19,7 +19,7 @@ struct Jitter {
 // How one contender holds a mutex and waits for it. Validated as a whole where a contender is made:
 // what cannot work is refused with the numbers.
 struct SIMBA_EXPORT ContendOptions {
-  milliseconds initial_delay{0};
+  milliseconds initial_delay{0};  // of a service, before its first claim; a lock never waits for it
   milliseconds ttl{10'000};
   milliseconds transition{6'000};
   Jitter jitter;

@@ -35,10 +35,10 @@ struct SIMBA_EXPORT ScheduleConfig {
 
 // Work that runs on the leader only.
 //
-// Runs never overlap, here or across the fleet: one begins only while is_in_ttl(), and leadership
-// is given up only after the running one has returned. Its stop token is requested when the
-// leadership ends: return soon then. An exception in one run is logged and does not end the
-// schedule.
+// Runs do not overlap, here or across the fleet: one begins only while is_in_ttl(), and leadership
+// is given up only after the running one has returned. Where the leadership is lost under a run,
+// its stop token is requested: one that does not return before the lease has ended may overlap the
+// next leader's. An exception in one run is logged and does not end the schedule.
 //
 // Threads: any. start() and stop() as in MutexContendService.
 class SIMBA_EXPORT Scheduler {
