@@ -205,7 +205,15 @@ SIMBA_CASE(CallContract, ANewTokenIsAboveTheFloor) {
   const Token first = take(*store, m, a).owner.token;
   release(*store, m, a, first);
   const Token floor = first + 1'000'000;
-  const Observation held = take(*store, m, b, kLongTtl, kLongTransition, floor);
+  Observation held;
+  try {
+    held = take(*store, m, b, kLongTtl, kLongTransition, floor);
+  } catch (const Error& error) {
+    // A store whose servers count by themselves: it is not the one that gave the token.
+    EXPECT_EQ(error.errc(), Errc::kReplaced) << error.what();
+    EXPECT_TRUE(observe(*store, m).is_free()) << "refused, and granted all the same";
+    return;
+  }
   EXPECT_GT(held.owner.token, floor);
   EXPECT_EQ(renew(*store, m, b, held.owner.token).owner.token, held.owner.token);
   release(*store, m, b, held.owner.token);

@@ -200,6 +200,26 @@ TEST_F(SqliteFile, WhoseDirectoryWasMovedIsReplaced) {
   EXPECT_EQ(take(*store, "report", "a~1").owner.id, "a~1");
 }
 
+// The directory of the file itself does not change.
+TEST_F(SqliteFile, WhoseLinkLeadsElsewhereIsReplacedAtTheNextCall) {
+  for (const char* name : {"one", "two"}) {
+    fs::create_directory(directory / name);
+    fs::permissions(directory / name, fs::perms{0700});
+  }
+  fs::create_directory_symlink(directory / "one", directory / "link");
+  const auto store = open(directory / "link/locks.db", fake_host());
+  // Until the directory's times are old enough to be relied on.
+  ASSERT_TRUE(eventually([&] {
+    take(*store, "report", "a~1");
+    return fs::file_time_type::clock::now() - fs::last_write_time(directory / "one") > 2200ms;
+  }));
+  take(*store, "report", "a~1");
+  fs::create_directory_symlink(directory / "two", directory / "new");
+  fs::rename(directory / "new", directory / "link");
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              StartsWith("the store was replaced"));
+}
+
 TEST_F(SqliteFile, WhoseLogWasDeletedIsReplacedToo) {
   const auto store = open_store();
   take(*store, "report", "a~1");

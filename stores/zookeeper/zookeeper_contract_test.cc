@@ -35,11 +35,6 @@ class ZookeeperContract : public StoreContract {
     return url_.empty() ? nullptr : open_zookeeper(zookeeper_options(url_));
   }
 
-  std::map<std::string, std::string> exceptions() const override {
-    return {{"ANewTokenIsAboveTheFloor",
-             "the token is the czxid, which the servers count; a floor above it is refused"}};
-  }
-
  private:
   std::unique_ptr<servers::SharedServer> shared_;
   std::string url_;

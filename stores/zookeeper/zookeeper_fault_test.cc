@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include "simba/client.h"
@@ -321,6 +322,33 @@ TEST_F(FaultTest, WithTheAclOfTheCreatorNobodyElseReads) {
   EXPECT_THAT(error_of([&] { observe(*stranger, m); }), HasSubstr("ACL"));
   Raw friendly(servers, "me:secret");
   EXPECT_THAT(friendly.acl(path(m)), ElementsAre("digest:me 31"));
+}
+
+// Counted by the server: what it sends for one hand-over does not grow with those who wait.
+TEST_F(FaultTest, WhatTheServerSendsForAHandOverIsTheSameForFewAndForManyWaiters) {
+  start();
+  const auto store = open_alone(options(6s));
+  const auto sent_for_one = [&](const std::string& mutex, int waiters) {
+    std::atomic<int> wakes{0};
+    std::vector<std::unique_ptr<Watch>> watches;
+    const auto id = [](int i) { return "c~" + std::to_string(i); };
+    for (int i = 0; i <= waiters; ++i) {
+      watches.push_back(store->watch(mutex, id(i), [&] { ++wakes; }));
+      take(*store, mutex, id(i));
+    }
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();  // a ping may come in between
+    for (int i = 0; i < 4; ++i) {
+      const std::int64_t before = server->monitor("zk_packets_sent");
+      release(*store, mutex, id(i));
+      EXPECT_TRUE(eventually([&] { return wakes == i + 1; }));
+      EXPECT_TRUE(owns(take(*store, mutex, id(i + 1)), id(i + 1)));
+      least = std::min(least, server->monitor("zk_packets_sent") - before);
+    }
+    return least;
+  };
+  const std::int64_t few = sent_for_one(m + "-few", 5);
+  EXPECT_GT(few, 0);
+  EXPECT_LE(sent_for_one(m + "-many", 60), few + 2);
 }
 
 TEST_F(FaultTest, AServerWithoutQuorumGivesAnErrorAndThenAMutex) {
