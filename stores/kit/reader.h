@@ -35,10 +35,12 @@ class SIMBA_EXPORT Source {
 // Threads: any.
 class SIMBA_EXPORT Reader {
  public:
+  // Null: this server cannot push, and the reader ends. Throws Error where it may work later.
+  using Open = std::function<std::unique_ptr<Source>(const StopSignal& stop)>;
+
   struct Parts {
     std::string name;  // of the thread
-    // Null: this server cannot push, and the reader ends. Throws Error where it may work later.
-    std::function<std::unique_ptr<Source>(const StopSignal& stop)> open;
+    Open open;
     Source::Hint hint;
     std::function<void(const Error& error)> on_trouble;  // once per outage
     Backoff backoff{milliseconds{50}, milliseconds{2'000}};

@@ -1,6 +1,6 @@
 #include "stores/kit/reader.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <atomic>
 #include <chrono>
@@ -9,9 +9,12 @@
 #include <thread>
 #include <vector>
 
+#include "stores/kit/listener.h"
+
 namespace simba::kit {
 namespace {
 
+using ::testing::ElementsAre;
 using namespace std::chrono_literals;
 
 template <class Done>
@@ -52,16 +55,19 @@ class LineSource : public Source {
 
 class ReaderTest : public ::testing::Test {
  protected:
-  Reader::Parts parts() {
-    Reader::Parts made;
-    made.name = "test-reader";
-    made.backoff = Backoff(1ms, 5ms);
-    made.open = [line = line](const StopSignal&) -> std::unique_ptr<Source> {
+  Reader::Open open() {
+    return [line = line](const StopSignal&) -> std::unique_ptr<Source> {
       if (line->cannot_push) return nullptr;
       if (line->refuses) throw Error(Errc::kUnreachable, "refused");
       ++line->opened;
       return std::make_unique<LineSource>(line);
     };
+  }
+  Reader::Parts parts() {
+    Reader::Parts made;
+    made.name = "test-reader";
+    made.backoff = Backoff(1ms, 5ms);
+    made.open = open();
     made.hint = [this](std::string_view mutex) {
       const std::lock_guard lock(guard);
       hints.emplace_back(mutex);
@@ -128,6 +134,61 @@ TEST_F(ReaderTest, NothingIsHeardAfterItsEnd) {
     const std::lock_guard lock(line->guard);
     line->news.clear();
   }
+}
+
+class ListenerTest : public ReaderTest {
+ protected:
+  std::unique_ptr<Watch> watch(std::string_view mutex) {
+    return listener.add(mutex, [this, name = std::string(mutex)] {
+      const std::lock_guard lock(guard);
+      hints.push_back(name);
+    });
+  }
+  // Live, and woken once for what was not heard before.
+  std::unique_ptr<Watch> watch_live(std::string_view mutex) {
+    auto made = watch(mutex);
+    EXPECT_TRUE(eventually([&] { return made->is_live(); }));
+    const std::lock_guard lock(guard);
+    hints.clear();
+    return made;
+  }
+
+  const std::shared_ptr<SharedLog> log = std::make_shared<SharedLog>();
+  Listener listener{"test-listener", open(), log};
+};
+
+TEST_F(ListenerTest, OneConnectionHearsForAllFromTheFirstWatchOn) {
+  EXPECT_EQ(line->opened, 0);
+  const auto a = watch_live("a"), b = watch_live("b");
+  line->say("b");
+  ASSERT_TRUE(eventually([&] { return !heard().empty(); }));
+  EXPECT_THAT(heard(), ElementsAre("b"));
+  line->say("");
+  ASSERT_TRUE(eventually([&] { return heard().size() == 3; }));
+  EXPECT_THAT(heard(), ElementsAre("b", "a", "b")) << "the one for any reaches all";
+  EXPECT_EQ(line->opened, 1);
+}
+
+TEST_F(ListenerTest, AReleaseHereNeedsNoConnection) {
+  line->refuses = true;
+  const auto watched = watch("report");
+  ASSERT_TRUE(heard().empty());
+  listener.wake("report");
+  EXPECT_THAT(heard(), ElementsAre("report"));
+  EXPECT_FALSE(watched->is_live());
+}
+
+TEST_F(ListenerTest, TheLogHearsThatWaitersPoll) {
+  const auto said = SharedLog::add(log, [this](LogLevel, std::string_view text) {
+    const std::lock_guard lock(guard);
+    hints.emplace_back(text);
+  });
+  const auto watched = watch_live("report");
+  line->refuses = true;
+  line->say("cut");
+  ASSERT_TRUE(eventually([&] { return !heard().empty(); }));
+  EXPECT_THAT(heard(), ElementsAre("waiters poll until this is over: cut"));
+  EXPECT_FALSE(watched->is_live());
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 #include "stores/mongodb/changes.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "stores/kit/forked.h"
 #include "stores/kit/per_process.h"
 #include "stores/mongodb/connection.h"
 
@@ -104,54 +101,15 @@ std::unique_ptr<kit::Source> open_stream(const std::shared_ptr<Endpoint>& endpoi
 
 }  // namespace
 
-class Changes::Heard : public Watch {
- public:
-  Heard(std::unique_ptr<Watch> inner, std::shared_ptr<kit::Reader> reader)
-      : inner_(std::move(inner)), reader_(std::move(reader)) {}
-  ~Heard() override {
-    if (getpid() != process_) kit::leave_alone(std::move(reader_));
-  }
-  bool is_live() const override { return reader_->is_live(); }
-
- private:
-  const pid_t process_ = getpid();
-  std::unique_ptr<Watch> inner_;
-  std::shared_ptr<kit::Reader> reader_;
-};
-
-std::shared_ptr<Changes> Changes::of(const std::shared_ptr<Endpoint>& endpoint,
-                                     const std::shared_ptr<kit::SharedLog>& log) {
-  if (endpoint->is_users()) return std::make_shared<Changes>(endpoint, log);
-  return kit::PerProcess<Changes>::get(endpoint->identity(),
-                                       [&] { return std::make_shared<Changes>(endpoint, log); });
-}
-
-std::unique_ptr<Watch> Changes::add(std::string_view mutex, std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
-  // First, so that it hears when the reader goes live.
-  auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
-  if (!start()) return nullptr;
-  return std::make_unique<Heard>(std::move(inner), reader_);
-}
-
-bool Changes::start() try {
-  if (reader_) return true;
-  kit::Reader::Parts parts;
-  parts.name = "simba-changes";
-  parts.open = [endpoint = endpoint_](const kit::StopSignal& stop) {
-    return open_stream(endpoint, stop);
+std::shared_ptr<kit::Listener> changes_of(const std::shared_ptr<Endpoint>& endpoint,
+                                          const std::shared_ptr<kit::SharedLog>& log) {
+  const auto make = [&] {
+    return std::make_shared<kit::Listener>(
+        "simba-changes",
+        [endpoint](const kit::StopSignal& stop) { return open_stream(endpoint, stop); }, log);
   };
-  parts.hint = [watchers = watchers_](std::string_view mutex) {
-    mutex.empty() ? watchers->wake_all() : watchers->wake(mutex);
-  };
-  parts.on_trouble = [endpoint = endpoint_](const Error& error) {
-    endpoint->log(LogLevel::kWarning,
-                  std::string("waiters poll until this is over: ") + error.what());
-  };
-  reader_ = std::make_shared<kit::Reader>(std::move(parts));
-  return true;
-} catch (const Error&) {
-  return false;
+  if (endpoint->is_users()) return make();
+  return kit::PerProcess<kit::Listener>::get("mongodb\n" + endpoint->identity(), make);
 }
 
 }  // namespace simba::mongodb

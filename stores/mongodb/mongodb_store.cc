@@ -33,7 +33,7 @@ MongodbStore::MongodbStore(const MongodbOptions& options)
       own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(Endpoint::make(kit::with_log(options, log_))),
       mutexes_(*endpoint_),
-      changes_(Changes::of(endpoint_, log_)),
+      changes_(changes_of(endpoint_, log_)),
       shared_lines_(kit::SharedLog::add(changes_->log(), options.log)),
       pool_(pool_options(endpoint_)) {}
 

@@ -50,7 +50,7 @@ class MongodbStore : public Store {
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
   const MutexCollection mutexes_;
-  const std::shared_ptr<Changes> changes_;
+  const std::shared_ptr<kit::Listener> changes_;
   const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
   kit::Pool pool_;
 };

@@ -24,31 +24,30 @@ std::string identity_of(const Endpoint& endpoint) {
 
 }  // namespace
 
-class Listener::Heard : public Watch {
+class Listener::Rung : public Watch {
  public:
-  Heard(std::unique_ptr<Watch> inner, std::shared_ptr<kit::Reader> reader,
-        std::shared_ptr<Bells> bells, std::string_view mutex)
-      : inner_(std::move(inner)),
-        reader_(std::move(reader)),
-        bells_(std::move(bells)),
-        bell_(bells_->want(mutex)) {}
-  ~Heard() override {
-    if (getpid() != process_) {
-      kit::leave_alone(std::move(reader_));
-      kit::leave_alone(std::move(bells_));
-      return;
-    }
-    bells_->drop(bell_);
+  Rung(std::unique_ptr<Watch> heard, std::shared_ptr<Bells> bells, std::string_view mutex)
+      : heard_(std::move(heard)), bells_(std::move(bells)), bell_(bells_->want(mutex)) {}
+  ~Rung() override {
+    getpid() == process_ ? bells_->drop(bell_) : kit::leave_alone(std::move(bells_));
   }
-  bool is_live() const override { return bell_->is_live && reader_->is_live(); }
+  bool is_live() const override { return bell_->is_live && heard_->is_live(); }
 
  private:
   const pid_t process_ = getpid();
-  std::unique_ptr<Watch> inner_;
-  std::shared_ptr<kit::Reader> reader_;
+  std::unique_ptr<Watch> heard_;
   std::shared_ptr<Bells> bells_;
   std::shared_ptr<Bells::Bell> bell_;
 };
+
+Listener::Listener(const std::shared_ptr<Endpoint>& endpoint,
+                   const std::shared_ptr<kit::SharedLog>& log)
+    : listener_(
+          "simba-bell",
+          [endpoint, bells = bells_](const kit::StopSignal& stop) {
+            return std::make_unique<BellSource>(endpoint, bells, stop);
+          },
+          log) {}
 
 std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint,
                                        const std::shared_ptr<kit::SharedLog>& log) {
@@ -58,31 +57,9 @@ std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint
 }
 
 std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
-  // First, so that it hears when the reader goes live.
-  auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
-  if (!start()) return nullptr;
-  return std::make_unique<Heard>(std::move(inner), reader_, bells_, mutex);
-}
-
-bool Listener::start() try {
-  if (reader_) return true;
-  kit::Reader::Parts parts;
-  parts.name = "simba-bell";
-  parts.open = [endpoint = endpoint_, bells = bells_](const kit::StopSignal& stop) {
-    return std::make_unique<BellSource>(endpoint, bells, stop);
-  };
-  parts.hint = [watchers = watchers_](std::string_view mutex) {
-    mutex.empty() ? watchers->wake_all() : watchers->wake(mutex);
-  };
-  parts.on_trouble = [endpoint = endpoint_](const Error& error) {
-    endpoint->log(LogLevel::kWarning,
-                  std::string("waiters poll until this is over: ") + error.what());
-  };
-  reader_ = std::make_shared<kit::Reader>(std::move(parts));
-  return true;
-} catch (const Error&) {
-  return false;
+  auto heard = listener_.add(mutex, std::move(wake));
+  if (!heard) return nullptr;
+  return std::make_unique<Rung>(std::move(heard), bells_, mutex);
 }
 
 }  // namespace simba::mysql

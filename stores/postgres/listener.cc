@@ -1,12 +1,10 @@
 #include "stores/postgres/listener.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <string>
 #include <utility>
 
-#include "stores/kit/forked.h"
 #include "stores/kit/per_process.h"
 #include "stores/postgres/connection.h"
 
@@ -41,7 +39,7 @@ class Notifications : public kit::Source {
 };
 
 std::string identity_of(const Endpoint& endpoint) {
-  std::string all = endpoint.table();
+  std::string all = "postgres\n" + endpoint.table();
   for (const Endpoint::Keywords& keywords : endpoint.candidates()) {
     for (const auto& [name, value] : keywords)
       all.append(1, '\n').append(name).append(1, '=').append(value);
@@ -51,57 +49,20 @@ std::string identity_of(const Endpoint& endpoint) {
 
 }  // namespace
 
-class Listener::Heard : public Watch {
- public:
-  Heard(std::unique_ptr<Watch> inner, std::shared_ptr<kit::Reader> reader)
-      : inner_(std::move(inner)), reader_(std::move(reader)) {}
-  ~Heard() override {
-    if (getpid() != process_) kit::leave_alone(std::move(reader_));
-  }
-  bool is_live() const override { return reader_->is_live(); }
-
- private:
-  const pid_t process_ = getpid();
-  std::unique_ptr<Watch> inner_;
-  std::shared_ptr<kit::Reader> reader_;
-};
-
-std::shared_ptr<Listener> Listener::of(const std::shared_ptr<Endpoint>& endpoint,
-                                       const std::shared_ptr<kit::SharedLog>& log) {
-  if (endpoint->options().connector) return std::make_shared<Listener>(endpoint, log);
-  return kit::PerProcess<Listener>::get(identity_of(*endpoint),
-                                        [&] { return std::make_shared<Listener>(endpoint, log); });
-}
-
-std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) {
-  const std::lock_guard lock(mutex_);
-  if (endpoint_->is_behind_pooler()) return nullptr;
-  // First, so that it hears when the reader goes live.
-  auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
-  if (!start()) return nullptr;
-  return std::make_unique<Heard>(std::move(inner), reader_);
-}
-
-bool Listener::start() try {
-  if (reader_) return true;
-  kit::Reader::Parts parts;
-  parts.name = "simba-listen";
-  parts.open = [endpoint = endpoint_](const kit::StopSignal& stop) {
-    auto source = std::make_unique<Notifications>(endpoint, stop);
-    if (source->is_pooled()) source.reset();
-    return source;
+std::shared_ptr<kit::Listener> listener_of(const std::shared_ptr<Endpoint>& endpoint,
+                                           const std::shared_ptr<kit::SharedLog>& log) {
+  const auto make = [&] {
+    return std::make_shared<kit::Listener>(
+        "simba-listen",
+        [endpoint](const kit::StopSignal& stop) {
+          auto source = std::make_unique<Notifications>(endpoint, stop);
+          if (source->is_pooled()) source.reset();
+          return source;
+        },
+        log);
   };
-  parts.hint = [watchers = watchers_](std::string_view mutex) {
-    mutex.empty() ? watchers->wake_all() : watchers->wake(mutex);
-  };
-  parts.on_trouble = [endpoint = endpoint_](const Error& error) {
-    endpoint->log(LogLevel::kWarning,
-                  std::string("waiters poll until this is over: ") + error.what());
-  };
-  reader_ = std::make_shared<kit::Reader>(std::move(parts));
-  return true;
-} catch (const Error&) {
-  return false;
+  if (endpoint->options().connector) return make();
+  return kit::PerProcess<kit::Listener>::get(identity_of(*endpoint), make);
 }
 
 }  // namespace simba::postgres

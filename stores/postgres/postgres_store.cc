@@ -38,7 +38,7 @@ PostgresStore::PostgresStore(const PostgresOptions& options)
       own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
       table_(std::make_shared<MutexTable>(*endpoint_)),
-      listener_(Listener::of(endpoint_, log_)),
+      listener_(listener_of(endpoint_, log_)),
       shared_lines_(kit::SharedLog::add(listener_->log(), options.log)),
       pool_(pool_options(endpoint_, table_)) {}
 
@@ -116,6 +116,7 @@ Observation PostgresStore::evict(std::string_view mutex, std::string_view wire_i
 std::unique_ptr<Watch> PostgresStore::watch(std::string_view mutex, std::string_view,
                                             std::function<void()> wake) {
   check_fork();
+  if (endpoint_->is_behind_pooler()) return nullptr;
   return listener_->add(mutex, std::move(wake));
 }
 

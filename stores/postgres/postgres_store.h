@@ -53,7 +53,7 @@ class PostgresStore : public Store {
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
   const std::shared_ptr<const MutexTable> table_;
-  const std::shared_ptr<Listener> listener_;
+  const std::shared_ptr<kit::Listener> listener_;
   const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
   kit::Pool pool_;
 };
