@@ -1,12 +1,12 @@
 // The examples in the documentation are run, and print what the page shows.
 //
-//   ```console     lines that begin with "$ " are typed into a shell, in an empty directory for
-//   each
-//                  page; the others are what it prints. What differs each time matches whatever is
-//                  of its kind: numbers, spans of time, owners' ids, widths of columns.
-//   ```sh          what nobody can run here; commands and options have to be there
+//   ```console   lines that begin with "$ " are typed into a shell, in an empty directory for each
+//                page; the others are what it prints. What differs each time matches whatever is of
+//                its kind: numbers, spans of time, owners' ids, widths of columns.
+//   ```sh        what nobody can run here; commands and options have to be there
 //
 //   <!-- file: NAME -->      above a block: it is the content of that file from then on
+//   <!-- to the letter -->   above a console block: numbers are these numbers
 //   <!-- not run: WHY -->    above a console block: it is treated as one of sh
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -50,10 +50,15 @@ std::vector<Block> blocks_of(const std::string& page) {
   return blocks;
 }
 
-// A line of the page as a pattern.
-std::string pattern_of(const std::string& line) {
+// A pattern of this text and no other.
+std::string letters_of(const std::string& line) {
   static const std::regex special(R"([.^$|()\[\]{}*+?\\/])");
-  std::string text = std::regex_replace(line, special, R"(\$&)");
+  return std::regex_replace(line, special, R"(\$&)");
+}
+
+// A pattern of whatever is of the same kind.
+std::string kinds_of(const std::string& line) {
+  std::string text = letters_of(line);
   const auto becomes = [&](const char* what, const char* pattern) {
     text = std::regex_replace(text, std::regex(what), pattern);
   };
@@ -79,7 +84,7 @@ class DocsTest : public ToolTest {
 
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(file(name)) << text;
-    chmod(file(name).c_str(), 0755);
+    chmod(file(name).c_str(), text.starts_with("#!") ? 0755 : 0644);
   }
 
   // What the commands of a block print, a text for each.
@@ -114,6 +119,7 @@ class DocsTest : public ToolTest {
 
   void run_console(const std::string& where, const Block& block) const {
     Words commands, expected;
+    const auto pattern_of = block.mark == "to the letter" ? letters_of : kinds_of;
     for (const std::string& line : block.lines) {
       if (line.starts_with("$ ")) {
         commands.push_back(line.substr(2));
@@ -158,7 +164,6 @@ class DocsTest : public ToolTest {
         std::string text;
         for (const std::string& line : block.lines) text += line + '\n';
         put(block.mark.substr(6), text);
-        chmod(file(block.mark.substr(6)).c_str(), 0644);
       } else if (block.language == "console" && !block.mark.starts_with("not run: ")) {
         run_console(where, block);
         ++commands;
@@ -177,6 +182,8 @@ TEST_F(DocsTest, ThePageOfTheToolShowsWhatItPrints) { run_page("docs/tool.md"); 
 TEST_F(DocsTest, ThePageOfTheConfigurationShowsWhatTheToolPrints) {
   run_page("docs/configuration.md");
 }
+
+TEST_F(DocsTest, TheCookbookShowsWhatItsRecipesPrint) { run_page("docs/cookbook.md"); }
 
 }  // namespace
 }  // namespace simba::cli
