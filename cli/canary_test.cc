@@ -59,11 +59,12 @@ class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
     url_ = GetParam().before + std::to_string(port) + GetParam().after;
   }
 
-  // The store's server, behind a relay.
+  // The store's server, behind a relay. False: skipped, with the reason.
   bool use_server() {
     try {
       server_ = std::make_unique<servers::SharedServer>(GetParam().server);
-    } catch (const servers::Unavailable&) {
+    } catch (const servers::Unavailable& reason) {
+      [&] { GTEST_SKIP() << reason.what(); }();
       return false;
     }
     const std::string& address = server_->address();
@@ -128,13 +129,13 @@ TEST_P(CanaryTest, IsNotPrintedWhereNobodyListens) {
 }
 
 TEST_P(CanaryTest, IsNotPrintedWhateverTheServerSaysToIt) {
-  if (!use_server()) GTEST_SKIP() << "no server";
+  if (!use_server()) return;
   expect_silence({"show", "--json", "canary-mutex"});
   expect_silence({"release", "--json", "canary-mutex"});
 }
 
 TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
-  if (!use_server()) GTEST_SKIP() << "no server";
+  if (!use_server()) return;
   const auto process = start_script(
       {"--ttl", "1s", "--transition", "1s", "--wait", "10s", "canary-" + std::to_string(getpid())},
       "env; echo $$ > pid; sleep 60", {.environment = ways().front()});

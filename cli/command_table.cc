@@ -24,6 +24,7 @@ std::string store_url(const Typed& typed, const Settings& settings) {
   std::string url = settings.store().value;
   leave_to_servers_program(url, typed.given);
   check_scheme(url);
+  need_servers_program(url);
   if (typed.store && without_password(url) != url) {
     say("warning: everybody on this host can read the password in --store: use SIMBA_STORE");
   }

@@ -121,10 +121,9 @@ TEST_F(DoctorServersTest, RedisIsWellAndForgetsTheVisit) {
   expect_clock();
   Process::Setting setting;
   setting.directory = file(".");
-  const std::string port = server().substr(server().rfind(':') + 1);
-  Process scan({"/usr/bin/env", "redis-cli", "-p", port.substr(0, port.find('?')), "--scan",
-                "--pattern", "simba:{simba-doctor*"},
-               setting);
+  Process scan(
+      {"/usr/bin/env", "redis-cli", "-u", server(), "--scan", "--pattern", "simba:{simba-doctor*"},
+      setting);
   EXPECT_EQ(scan.wait(), 0);
   EXPECT_EQ(scan.out(), "");
 }

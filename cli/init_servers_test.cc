@@ -104,9 +104,8 @@ TEST_F(InitServersTest, MongodbHasItsCollectionMadeOnce) {
 TEST_F(InitServersTest, ZookeeperHasItsNodeMadeOnceAndItsChrootToo) {
   if (!use("zookeeper")) return;
   expect_made_once();
-  const std::string chroot =
-      "zookeeper://" + server() + "/" + place() + "_root?base=/below/" + place();
-  EXPECT_THAT(ask({"init", "--store", chroot}).out, HasSubstr("create /" + place() + "_root "));
+  const std::string chroot = server() + "/" + place() + "_root?base=/below/" + place();
+  EXPECT_THAT(ask({"init", "--store", chroot}).out, HasSubstr("/" + place() + "_root "));
   EXPECT_THAT(ask({"init", "--store", chroot}).out, HasSubstr(" was there already\n"));
 }
 

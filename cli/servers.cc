@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "simba/connect.h"
+#include "simba/error.h"
 
 namespace simba::cli {
 namespace {
@@ -36,8 +37,10 @@ std::vector<char*> own_environment() {
 #ifdef SIMBA_SERVERS  // where the other program is, seen from this one
 namespace {
 
+std::string scheme_of(const std::string& url) { return url.substr(0, url.find(':')); }
+
 bool is_served_here(const std::string& url) {
-  const std::string scheme = url.substr(0, url.find(':'));
+  const std::string scheme = scheme_of(url);
   for (const StoreEntry& entry : registered_stores()) {
     if (entry.scheme == scheme) return true;
   }
@@ -60,9 +63,17 @@ void become_servers_program(const std::vector<std::string>& words) {
   arguments.push_back(nullptr);
   execve(program.c_str(), arguments.data(), own_environment().data());
 }
+
+void need_servers_program(const std::string& url) {
+  const bool has_scheme = url.find(':') != url.npos;  // else said where it is opened
+  if (!has_scheme || is_served_here(url)) return;
+  throw Error(Errc::kMisconfigured, "no store serves '" + scheme_of(url) +
+                                        ":' here; stores on servers are in " + kWithoutServers);
+}
 #else
 void leave_to_servers_program(const std::string&, const std::vector<std::string>&) {}
 void become_servers_program(const std::vector<std::string>&) {}
+void need_servers_program(const std::string&) {}
 #endif
 
 }  // namespace simba::cli

@@ -9,8 +9,8 @@
 // tool with all stores, which `simba` becomes when a URL asks for one of them.
 namespace simba::cli {
 
-// Returns when the store is one of this program's own, or when there is no other program: what is
-// wrong with the URL is said where it is opened. `words`: the command line, without the program.
+// Returns when the store is one of this program's own, or when there is no other program. `words`:
+// the command line, without the program.
 void leave_to_servers_program(const std::string& url, const std::vector<std::string>& words);
 
 // In any case. Returns when there is no other program.
@@ -22,5 +22,14 @@ std::vector<char*> own_environment();
 
 // First of all: what own_environment() added is not for the programs that the tool starts.
 void settle_in();
+
+// Where there is no other program: throws Error that says where it is to be had, if the URL names a
+// store that this one does not have.
+void need_servers_program(const std::string& url);
+
+// For messages.
+inline constexpr const char* kWithoutServers =
+    "the program libexec/simba/simba-servers, which is not there: install the package "
+    "simba-servers";
 
 }  // namespace simba::cli

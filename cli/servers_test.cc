@@ -74,10 +74,15 @@ TEST_F(ServersTest, AreNotAskedForAFile) {
   EXPECT_EQ(run_copy({"ls", "--store", "memory:"}).code, 0);
 }
 
-TEST_F(ServersTest, WithoutTheProgramTheStoreIsUnknown) {
-  const Result result = run_copy({"ls", "--store", "elsewhere://host/"});
-  EXPECT_EQ(result.code, exit_code::kUsage);
-  EXPECT_THAT(result.err, HasSubstr("no store serves 'elsewhere:'"));
+TEST_F(ServersTest, WithoutTheProgramThePackageIsNamed) {
+  for (const Words& command :
+       {Words{"ls", "--store", "redis://host/"}, Words{"torture", "--store", "redis://host/"}}) {
+    const Result result = run_copy(command);
+    EXPECT_EQ(result.code, exit_code::kUsage) << command.front();
+    EXPECT_THAT(result.err, HasSubstr("install the package simba-servers")) << command.front();
+  }
+  EXPECT_THAT(run_copy({"ls", "--store", "sqlit:x"}).err, HasSubstr("did you mean 'sqlite:'?"));
+  EXPECT_THAT(run_copy({"ls", "--store", "locks.db"}).err, HasSubstr("has no scheme"));
 }
 #endif
 

@@ -1,30 +1,34 @@
 #include "cli/tool_servers_fixture.h"
 
+#include <map>
 #include <random>
-#include <regex>
 
+#include "simba/mysql.h"
 #include "testing/servers/server.h"
 
 namespace simba::cli {
 
 bool ServerToolTest::use(const std::string& kind) {
+  static const std::map<std::string, std::string> kPlaces{{"mariadb", "table="},
+                                                          {"mongodb", "collection="},
+                                                          {"postgres", "table="},
+                                                          {"zookeeper", "base=/"}};
   try {
-    shared_ = std::make_unique<servers::SharedServer>(kind);
+    server_ = std::make_unique<servers::TestServer>(kind);
   } catch (const servers::Unavailable& reason) {
     [&] { GTEST_SKIP() << reason.what(); }();
     return false;
   }
   kind_ = kind;
   place_ = "simba_tool_" + std::to_string(std::random_device{}());
-  server_ = shared_->address();
-  const auto with = [&](const std::string& parameter) {
-    return server_ + (server_.find('?') == server_.npos ? "?" : "&") + parameter + place_;
-  };
-  if (kind == "redis") store_ = server_ = "redis://" + server_ + "?restart-guard=off";
-  if (kind == "zookeeper") store_ = "zookeeper://" + server_ + "?base=/" + place_;
-  if (kind == "mongodb") store_ = with("collection=");
-  if (kind == "mariadb" || kind == "postgres") store_ = with("table=");
+  const auto parameter = kPlaces.find(kind);
+  store_ = server_->url(parameter == kPlaces.end() ? "" : parameter->second + place_);
   return true;
+}
+
+std::string ServerToolTest::server() const {
+  const std::string url = server_->url();
+  return url.substr(0, url.find('?'));
 }
 
 std::unique_ptr<Process> ServerToolTest::begin(const Words& arguments) const {
@@ -40,24 +44,24 @@ ToolTest::Result ServerToolTest::ask(const Words& arguments) const {
 }
 
 std::string ServerToolTest::sql(const std::string& statements) const {
-  Words command{"/usr/bin/env", "psql", "-qAt", server_, "-c", statements};
+  Words command{"/usr/bin/env", "psql", "-qAt", server_->url(), "-c", statements};
+  Process::Setting setting;
+  setting.directory = file(".");
   if (kind_ == "mariadb") {
-    static const std::regex url("mariadb://([^@]*)@([^:]*):([0-9]+)/([^?]*).*");
-    std::smatch part;
-    EXPECT_TRUE(std::regex_match(server_, part, url)) << server_;
+    const MysqlOptions options = mysql_options(server_->url());
+    const auto& [host, port] = options.hosts.at(0);
     command = {"/usr/bin/env",
                "mariadb",
                "--no-defaults",
                "-N",
-               "-u" + part[1].str(),
-               "-h" + part[2].str(),
-               "-P" + part[3].str(),
-               part[4].str(),
+               "-u" + options.user,
+               "-h" + host,
+               "-P" + std::to_string(port),
+               options.database,
                "-e",
                statements};
+    setting.environment = {"MYSQL_PWD=" + options.password};
   }
-  Process::Setting setting;
-  setting.directory = file(".");
   Process client(command, setting);
   EXPECT_EQ(client.wait(), 0) << client.err();
   return client.out();

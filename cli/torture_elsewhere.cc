@@ -8,8 +8,7 @@ namespace simba::cli {
 
 int torture(const TortureCommand& command) {
   become_servers_program(command.given);
-  throw Error(Errc::kMisconfigured,
-              "torture is in the program libexec/simba/simba-servers, which is not there");
+  throw Error(Errc::kMisconfigured, std::string("torture is in ") + kWithoutServers);
 }
 
 void contend_if_asked(int, char**) {}

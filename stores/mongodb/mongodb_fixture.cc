@@ -1,6 +1,5 @@
 #include "stores/mongodb/mongodb_fixture.h"
 
-#include <cstdlib>
 #include <random>
 
 namespace simba::mongodb {
@@ -34,14 +33,7 @@ Observation insist(const std::function<Observation()>& call) {
 
 void MongodbTest::SetUp() {
   try {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-    if (const char* given = std::getenv("SIMBA_TEST_MONGODB_URL")) {
-      server_ = given;
-      if (server_.find('?') == server_.npos) server_ += "/?";
-    } else {
-      shared_ = std::make_unique<servers::SharedServer>("mongodb");
-      server_ = shared_->address();
-    }
+    server_ = std::make_unique<servers::TestServer>("mongodb");
   } catch (const servers::Unavailable& reason) {
     GTEST_SKIP() << reason.what();
   }
@@ -49,15 +41,15 @@ void MongodbTest::SetUp() {
 }
 
 void MongodbTest::TearDown() {
-  if (server_.empty()) return;
+  if (!server_) return;
   try {
     command(R"({"drop": "$C"})");
   } catch (const std::runtime_error&) {  // there was none
   }
 }
 
-MongodbOptions MongodbTest::options_on(const std::string& url, const std::string& more) const {
-  MongodbOptions made = mongodb_options(url + (more.empty() ? "" : "&" + more));
+MongodbOptions MongodbTest::options(const std::string& more) const {
+  MongodbOptions made = mongodb_options(server_->url(more));
   made.database = database;
   made.collection = collection;
   made.log = log.sink();
@@ -66,7 +58,7 @@ MongodbOptions MongodbTest::options_on(const std::string& url, const std::string
 
 std::string MongodbTest::command(std::string json) const {
   if (const auto at = json.find("$C"); at != json.npos) json.replace(at, 2, collection);
-  return servers::run_mongodb_command(server_, json, database);
+  return servers::run_mongodb_command(server(), json, database);
 }
 
 std::string MongodbTest::document(const std::string& mutex) const {

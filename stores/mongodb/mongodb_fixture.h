@@ -32,9 +32,8 @@ class MongodbTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  const std::string& server() const { return server_; }
-  MongodbOptions options(const std::string& more = {}) const { return options_on(server_, more); }
-  MongodbOptions options_on(const std::string& url, const std::string& more = {}) const;
+  std::string server() const { return server_->url(); }
+  MongodbOptions options(const std::string& more = {}) const;
   std::shared_ptr<Store> open(const std::string& more = {}) const {
     return open_mongodb(options(more));
   }
@@ -47,8 +46,7 @@ class MongodbTest : public ::testing::Test {
   Lines log;
 
  private:
-  std::unique_ptr<servers::SharedServer> shared_;
-  std::string server_;
+  std::unique_ptr<servers::TestServer> server_;
 };
 
 }  // namespace simba::mongodb

@@ -2,7 +2,6 @@
 
 #include <mysql.h>
 
-#include <cstdlib>
 #include <random>
 #include <stdexcept>
 
@@ -48,17 +47,11 @@ std::string jvm_table_sql(const std::string& table) {
 
 void MysqlTest::SetUp() {
   try {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-    if (const char* given = std::getenv("SIMBA_TEST_MYSQL_URL")) {
-      server_ = given;
-    } else {
-      shared_ = std::make_unique<servers::SharedServer>("mariadb");
-      server_ = shared_->address();
-    }
+    server_ = std::make_unique<servers::TestServer>("mariadb");
   } catch (const servers::Unavailable& reason) {
     GTEST_SKIP() << reason.what();
   }
-  admin_ = std::make_unique<Admin>(server_);
+  admin_ = std::make_unique<Admin>(server_->url());
   const std::string number = std::to_string(std::random_device{}());
   table = "simba_test_" + number;
   user = "u" + number;
@@ -71,12 +64,11 @@ void MysqlTest::TearDown() {
 }
 
 std::string MysqlTest::url(const std::string& as, const std::string& more) const {
-  std::string out = server_;
+  std::string out = server_->url("table=" + table);
   if (!as.empty()) {
     const std::size_t from = out.find("//") + 2, at = out.find('@');
     out.replace(from, at - from, as);
   }
-  out += (out.find('?') == out.npos ? "?" : "&") + ("table=" + table);
   return out + (more.empty() ? "" : "&" + more);
 }
 
@@ -106,7 +98,7 @@ std::string MysqlTest::row(const std::string& mutex, const std::string& columns)
 }
 
 std::unique_ptr<Admin> MysqlTest::lock_row(const std::string& mutex) const {
-  auto stranger = std::make_unique<Admin>(server_);
+  auto stranger = std::make_unique<Admin>(server_->url());
   (*stranger)("BEGIN");
   (*stranger)("SELECT 1 FROM " + table + " WHERE mutex = '" + mutex + "' FOR UPDATE");
   return stranger;

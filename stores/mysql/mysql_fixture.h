@@ -67,8 +67,7 @@ class MysqlTest : public ::testing::Test {
   Lines log;
 
  private:
-  std::unique_ptr<servers::SharedServer> shared_;
-  std::string server_;
+  std::unique_ptr<servers::TestServer> server_;
   std::unique_ptr<Admin> admin_;
 };
 

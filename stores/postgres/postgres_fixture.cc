@@ -2,7 +2,6 @@
 
 #include <libpq-fe.h>
 
-#include <cstdlib>
 #include <random>
 #include <stdexcept>
 
@@ -39,17 +38,11 @@ std::string Admin::operator()(const std::string& sql) {
 
 void PostgresTest::SetUp() {
   try {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-    if (const char* given = std::getenv("SIMBA_TEST_POSTGRES_URL")) {
-      server_ = given;
-    } else {
-      shared_ = std::make_unique<servers::SharedServer>("postgres");
-      server_ = shared_->address();
-    }
+    server_ = std::make_unique<servers::TestServer>("postgres");
   } catch (const servers::Unavailable& reason) {
     GTEST_SKIP() << reason.what();
   }
-  admin_ = std::make_unique<Admin>(server_);
+  admin_ = std::make_unique<Admin>(server_->url());
   const std::string number = std::to_string(std::random_device{}());
   table = "simba_test_" + number;
   role = "simba_role_" + number;
@@ -64,12 +57,11 @@ void PostgresTest::TearDown() {
 }
 
 std::string PostgresTest::url(const std::string& user, const std::string& more) const {
-  std::string out = server_;
+  std::string out = server_->url("table=" + table);
   if (user != "postgres") {
     const std::size_t from = out.find("//") + 2, at = out.find('@');
     out.replace(from, at - from, user);
   }
-  out += (out.find('?') == out.npos ? "?" : "&") + ("table=" + table);
   return out + "&application_name=" + table + (more.empty() ? "" : "&" + more);
 }
 

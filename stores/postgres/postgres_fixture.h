@@ -51,15 +51,14 @@ class PostgresTest : public ::testing::Test {
   void make_role(const std::string& options = {}) const;
   void make_table() const;
   Admin& admin() { return *admin_; }
-  bool is_ours() const { return shared_ != nullptr; }  // the server
+  bool is_ours() const { return server_->is_shared(); }  // the server
   std::string count_backends(const std::string& condition) const;
 
   std::string table, role;
   Lines log;
 
  private:
-  std::unique_ptr<servers::SharedServer> shared_;
-  std::string server_;
+  std::unique_ptr<servers::TestServer> server_;
   std::unique_ptr<Admin> admin_;
 };
 

@@ -152,17 +152,11 @@ bool Hints::awaits_live() const {
 
 void RedisTest::SetUp() {
   try {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
-    if (const char* given = std::getenv("SIMBA_TEST_REDIS_URL")) {
-      server_ = given;
-    } else {
-      shared_ = std::make_unique<servers::SharedServer>("redis");
-      server_ = "redis://" + shared_->address() + "?restart-guard=off";
-    }
+    server_ = std::make_unique<servers::TestServer>("redis");
   } catch (const servers::Unavailable& reason) {
     GTEST_SKIP() << reason.what();
   }
-  admin_ = std::make_unique<Admin>(server_);
+  admin_ = std::make_unique<Admin>(url());
   m = "test." + std::to_string(std::random_device{}());
 }
 
@@ -171,11 +165,6 @@ void RedisTest::TearDown() {
   for (const Reply& each : admin().ask({"KEYS", "simba:{" + m + "*"}).items) {
     admin()({"DEL", each.text});
   }
-}
-
-std::string RedisTest::url(const std::string& more) const {
-  if (more.empty()) return server_;
-  return server_ + (server_.find('?') == server_.npos ? '?' : '&') + more;
 }
 
 std::shared_ptr<Store> RedisTest::open(const std::string& more) {

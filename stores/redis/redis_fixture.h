@@ -96,7 +96,7 @@ class RedisTest : public ::testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  std::string url(const std::string& more = {}) const;
+  std::string url(const std::string& more = {}) const { return server_->url(more); }
   // Each has connections of its own, as a process would, unless it is given a name.
   std::shared_ptr<Store> open(const std::string& more = {});
   Admin& admin() { return *admin_; }
@@ -106,8 +106,7 @@ class RedisTest : public ::testing::Test {
   Lines log;
 
  private:
-  std::unique_ptr<servers::SharedServer> shared_;
-  std::string server_;
+  std::unique_ptr<servers::TestServer> server_;
   std::unique_ptr<Admin> admin_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <cstdlib>
 #include <random>
 #include <stdexcept>
 
@@ -98,19 +97,13 @@ std::vector<std::string> Raw::acl(const std::string& path) {
 
 void ZookeeperTest::SetUp() {
   m = unique_name();
-  if (const char* url = std::getenv("SIMBA_TEST_ZOOKEEPER_URL")) {  // NOLINT(concurrency-mt-unsafe)
-    given_ = zookeeper_options(url);
-    servers = given_.servers + given_.chroot;
-    return;
-  }
   try {
-    shared_ = std::make_unique<servers::SharedServer>("zookeeper");
+    server_ = std::make_unique<servers::TestServer>("zookeeper");
   } catch (const servers::Unavailable& reason) {
     GTEST_SKIP() << reason.what();
   }
-  servers = shared_->address();
-  given_.servers = servers;
-  given_.tick = 500ms;
+  given_ = zookeeper_options(server_->url());
+  servers = given_.servers + given_.chroot;
 }
 
 ZookeeperOptions ZookeeperTest::options(milliseconds session_timeout) const {

@@ -78,7 +78,7 @@ class ZookeeperTest : public ::testing::Test {
   std::string servers;  // host:port
 
  private:
-  std::unique_ptr<servers::SharedServer> shared_;
+  std::unique_ptr<servers::TestServer> server_;
   ZookeeperOptions given_;
   std::unique_ptr<Raw> raw_;
 };

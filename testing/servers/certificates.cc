@@ -21,7 +21,8 @@ std::vector<std::string> joined(std::vector<std::string> first,
 }  // namespace
 
 Certificates::Certificates() {
-  if (find_program({"openssl"}).empty()) throw Unavailable("there is no openssl");
+  if (find_program({"openssl"}).empty())
+    throw Unavailable("there is no openssl on the PATH (Debian: openssl)");
 }
 
 void Certificates::openssl(const std::vector<std::string>& words) const {

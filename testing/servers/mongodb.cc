@@ -71,8 +71,8 @@ std::string initiate(const std::string& members) {
 void need_mongodb() {
   if (program().empty()) {
     throw Unavailable(
-        "there is no mongod: neither on the PATH nor fetched by script/mongod, which needs pip and "
-        "the network");
+        "there is no mongod: neither on the PATH nor fetched by script/mongod, which needs the "
+        "network and pip (Debian: python3-pip)");
   }
 }
 

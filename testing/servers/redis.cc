@@ -102,7 +102,8 @@ RedisServer::RedisServer(RedisSettings settings)
 }
 
 void RedisServer::make_certificates() const {
-  if (find_program({"openssl"}).empty()) throw Unavailable("there is no openssl on the PATH");
+  if (find_program({"openssl"}).empty())
+    throw Unavailable("there is no openssl on the PATH (Debian: openssl)");
   const fs::path& here = directory_.path();
   run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
        "-days", "2", "-subj", "/CN=simba test authority", "-keyout", "ca.key", "-out", "ca.crt"},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "testing/servers/process.h"
 #include "testing/servers/relay.h"
 #include "testing/servers/server.h"
+#include "testing/servers/shared.h"
 
 namespace simba::servers {
 namespace {
@@ -151,6 +153,17 @@ TEST(Processes, ThatDoNotExistAreNamed) {
   }
 }
 
+TEST(Servers, OfTheUserAreTakenFromTheEnvironment) {
+  setenv("SIMBA_TEST_MYSQL_URL", "mysql://me@db/simba", 1);   // NOLINT(concurrency-mt-unsafe)
+  setenv("SIMBA_TEST_REDIS_URL", "redis://cache?tls=on", 1);  // NOLINT(concurrency-mt-unsafe)
+  const TestServer mysql("mariadb"), redis("redis");
+  EXPECT_FALSE(mysql.is_shared());
+  EXPECT_EQ(mysql.url(), "mysql://me@db/simba");
+  EXPECT_EQ(mysql.url("table=t"), "mysql://me@db/simba?table=t");
+  EXPECT_EQ(redis.url("a=b"), "redis://cache?tls=on&a=b");
+  EXPECT_THROW(TestServer("oracle"), std::logic_error);
+}
+
 TEST(Servers, ThatEndSayWhyByTheirLog) {
   const Directory directory;
   Recipe recipe;
@@ -176,7 +189,8 @@ TEST(Servers, StartAgainOnTheSamePortAndPauseAndGoOn) {
                           "--bind",  "127.0.0.1", std::to_string(port.number())};
   recipe.command.directory = directory.path();
   recipe.is_ready = [&] { return listens(port.number()); };
-  if (find_program({"python3"}).empty()) GTEST_SKIP() << "there is no python3 on the PATH";
+  if (find_program({"python3"}).empty())
+    GTEST_SKIP() << "there is no python3 on the PATH (Debian: python3)";
   std::ofstream(directory.path() / "data") << "kept";
   Server server(recipe);
   server.start();
@@ -193,7 +207,8 @@ TEST(Servers, StartAgainOnTheSamePortAndPauseAndGoOn) {
 }
 
 TEST(Relays, CarryHoldBackAndCut) {
-  if (find_program({"python3"}).empty()) GTEST_SKIP() << "there is no python3 on the PATH";
+  if (find_program({"python3"}).empty())
+    GTEST_SKIP() << "there is no python3 on the PATH (Debian: python3)";
   const Directory directory;
   std::ofstream(directory.path() / "data") << "kept";
   const Port port;

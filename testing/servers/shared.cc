@@ -4,10 +4,13 @@
 #include <sys/file.h>
 #include <sys/wait.h>
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "testing/servers/directory.h"
 #include "testing/servers/server.h"
@@ -44,6 +47,28 @@ void start_keeper(const std::string& kind) {
   }
 }
 
+// How users name a server of theirs, and the URL of ours around its address.
+struct Kind {
+  std::string_view name;
+  const char* variable;
+  std::string_view before, after;
+};
+constexpr std::array<Kind, 5> kKinds{{
+    {"mariadb", "SIMBA_TEST_MYSQL_URL", "", ""},
+    {"mongodb", "SIMBA_TEST_MONGODB_URL", "", ""},
+    {"postgres", "SIMBA_TEST_POSTGRES_URL", "", ""},
+    // It was started without data: there is nothing to wait for.
+    {"redis", "SIMBA_TEST_REDIS_URL", "redis://", "?restart-guard=off"},
+    {"zookeeper", "SIMBA_TEST_ZOOKEEPER_URL", "zookeeper://", "?tick=500"},
+}};
+
+const Kind& kind_of(std::string_view name) {
+  for (const Kind& each : kKinds) {
+    if (each.name == name) return each;
+  }
+  throw std::logic_error("there is no kind of server '" + std::string(name) + "'");
+}
+
 }  // namespace
 
 SharedServer::SharedServer(std::string_view kind) {
@@ -63,6 +88,22 @@ SharedServer::SharedServer(std::string_view kind) {
     throw std::runtime_error("no shared " + std::string(kind) + ": " + content(place / "failed"));
   }
   address_ = content(place / "address");
+}
+
+TestServer::TestServer(std::string_view name) {
+  const Kind& kind = kind_of(name);
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  if (const char* given = std::getenv(kind.variable)) {
+    url_ = given;
+    return;
+  }
+  shared_.emplace(name);
+  url_.append(kind.before).append(shared_->address()).append(kind.after);
+}
+
+std::string TestServer::url(const std::string& more) const {
+  if (more.empty()) return url_;
+  return url_ + (url_.find('?') == url_.npos ? '?' : '&') + more;
 }
 
 }  // namespace simba::servers

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,24 @@ class SharedServer {
  private:
   UniqueFd use_;  // a shared lock: the keeper goes when it can have it alone
   std::string address_;
+};
+
+// The server that a suite runs on: the user's own, if SIMBA_TEST_<STORE>_URL in the environment
+// names one, else the shared one.
+//
+// Threads: one object, one thread.
+class TestServer {
+ public:
+  // "mariadb", "mongodb", "postgres", "redis", "zookeeper". Throws Unavailable.
+  explicit TestServer(std::string_view kind);
+
+  // As connect() takes it, with more parameters: "name=value&name=value".
+  std::string url(const std::string& more = {}) const;
+  bool is_shared() const { return shared_.has_value(); }
+
+ private:
+  std::optional<SharedServer> shared_;
+  std::string url_;
 };
 
 }  // namespace simba::servers

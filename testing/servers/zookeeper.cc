@@ -32,7 +32,8 @@ std::vector<std::string> java_command(const ZooKeeperSettings& settings,
 }  // namespace
 
 void need_zookeeper() {
-  if (find_program({"java"}).empty()) throw Unavailable("there is no java on the PATH");
+  if (find_program({"java"}).empty())
+    throw Unavailable("there is no java on the PATH (Debian: default-jre-headless)");
   if (!std::filesystem::exists(kJar)) {
     throw Unavailable(std::string("there is no ") + kJar + " (Debian: zookeeper)");
   }
