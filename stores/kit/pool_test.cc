@@ -1,9 +1,12 @@
 #include "stores/kit/pool.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -45,8 +48,9 @@ class FakeConnection : public Pooled {
 
 class PoolTest : public ::testing::Test {
  protected:
-  Pool make(std::size_t most = 4, std::size_t reserved = 1) {
-    return Pool({"mine", most, reserved, [server = server](const StopSignal& stop) {
+  Pool make(std::size_t most = 4, std::size_t reserved = 1) { return make(most, reserved, server); }
+  static Pool make(std::size_t most, std::size_t reserved, std::shared_ptr<Server> server) {
+    return Pool({"mine", most, reserved, [server = std::move(server)](const StopSignal& stop) {
                    ++server->tries;
                    while (server->hangs && stop.pause(1ms)) continue;
                    if (server->open >= server->most) {
@@ -106,14 +110,17 @@ TEST_F(PoolTest, TheReservedOneIsOpenedBeforeTheServerIsFull) {
   const auto held = pool.borrow(Lane::kAsk, soon(), Pool::Reserve::kNow);
   ASSERT_TRUE(eventually([&] { return server->open == 2; }));
   // Others ask in vain, while the opener tries and fails.
+  std::atomic<bool> enough{false};
   std::vector<std::jthread> others;
   for (int i = 0; i < 4; ++i) {
-    others.emplace_back([&] { EXPECT_NE(error_of(pool, Lane::kAsk, 200ms), "none"); });
+    others.emplace_back([&] {
+      while (!enough) EXPECT_NE(error_of(pool, Lane::kAsk, 20ms), "none");
+    });
   }
-  for (int i = 0; i < 50; ++i) {
+  for (const int before = server->tries; server->tries < before + 3;) {
     EXPECT_EQ(error_of(pool, Lane::kKeep, 5s), "none");
-    std::this_thread::sleep_for(2ms);
   }
+  enough = true;
 }
 
 TEST_F(PoolTest, OnlyCallsAskForTheReservedOne) {
@@ -121,32 +128,51 @@ TEST_F(PoolTest, OnlyCallsAskForTheReservedOne) {
   Pool pool = make(8, 1);
   pool.borrow(Lane::kAsk, soon(), Pool::Reserve::kNow);
   ASSERT_TRUE(eventually([&] { return server->tries == 2; }));
-  std::this_thread::sleep_for(100ms);
+  // As long as another pool, where somebody waits, takes for some more tries.
+  const std::shared_ptr<Server> busy = std::make_shared<Server>();
+  busy->most = 1;
+  Pool other = make(8, 1, busy);
+  std::optional<Pool::Borrowed> held(other.borrow(Lane::kAsk, soon()));
+  std::jthread waiter([&] { other.borrow(Lane::kAsk, soon()); });
+  EXPECT_TRUE(eventually([&] { return busy->tries == 4; }));
+  held.reset();
   EXPECT_EQ(server->tries, 2) << "a full server is asked again and again";
 }
+
+// Stands in line for a connection from the constructor on, and gives it back at once.
+class Waiter {
+ public:
+  Waiter(Pool& pool, Lane lane, std::atomic<int>& order)
+      : thread_([this, &pool, lane, &order] {
+          thread_id_ = gettid();
+          const auto mine = pool.borrow(lane, BootClock::now() + 60s);
+          place = ++order;
+        }) {
+    EXPECT_TRUE(eventually([&] { return is_asleep(); }));
+  }
+
+  std::atomic<int> place{0};  // from 1; 0: it still waits
+
+ private:
+  bool is_asleep() const {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread_id_) + "/stat");
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    return all.find(") S ") != all.npos;
+  }
+  std::atomic<pid_t> thread_id_{0};
+  std::jthread thread_;
+};
 
 TEST_F(PoolTest, ARenewalIsServedBeforeAcquisitions) {
   server->most = 1;
   Pool pool = make();
   std::optional<Pool::Borrowed> held(pool.borrow(Lane::kAsk, soon()));
-  std::atomic<int> order{0}, keep_was{0};
-  std::vector<std::jthread> waiters;
-  for (int i = 0; i < 3; ++i) {
-    waiters.emplace_back([&] {
-      const auto mine = pool.borrow(Lane::kAsk, soon());
-      ++order;
-      std::this_thread::sleep_for(20ms);
-    });
-  }
-  std::this_thread::sleep_for(20ms);
-  waiters.emplace_back([&] {
-    const auto mine = pool.borrow(Lane::kKeep, soon());
-    keep_was = ++order;
-  });
-  std::this_thread::sleep_for(20ms);
+  std::atomic<int> order{0};
+  const Waiter first(pool, Lane::kAsk, order), second(pool, Lane::kAsk, order);
+  const Waiter renewal(pool, Lane::kKeep, order);
   held.reset();
-  waiters.clear();
-  EXPECT_LE(keep_was, 2) << "it stood in the queue of the others";
+  EXPECT_TRUE(eventually([&] { return order == 3; }));
+  EXPECT_EQ(renewal.place, 1) << "it stood in the queue of the others";
 }
 
 TEST_F(PoolTest, WhoWaitsHearsAtOnceWhyNoneCanBeOpened) {

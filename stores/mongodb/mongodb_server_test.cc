@@ -214,12 +214,15 @@ TEST_F(MongodbServerTest, ACutNetworkEndsATermInTimeAndAShortOneDoesNot) {
   MongodbServer server;
   server.start();
   Relay relay(server.port());
-  const Client client(open(through(relay))), rival(open(server.url()));
+  const auto store = open(through(relay));
+  const Client client(store), rival(open(server.url()));
   Contender owner(client, "L1", lease(4s, 2s));
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
   Contender waiter(rival, "L1", lease(4s, 2s));
   relay.cut();
-  std::this_thread::sleep_for(700ms);
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { take(*store, "L2", "a~2", 0, BootClock::now() + 300ms); }) != "none";
+  }));
   relay.mend();
   EXPECT_TRUE(owner.is_renewed());
   EXPECT_EQ(owner.released(), 0) << "a gap that is shorter than the lease";

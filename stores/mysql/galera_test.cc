@@ -36,7 +36,7 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
   // A claim that another node refuses when it is committed is an error, never a second owner.
   take(*stores[0], "warm", "x~1");
   ASSERT_TRUE(eventually([&] { return observe(*stores[2], "warm").owner.id == "x~1"; }));
-  std::atomic<int> inside{0}, overlaps{0}, terms{0};
+  std::atomic<int> inside{0}, overlaps{0}, terms{0}, refused{0};
   std::mutex guard;
   std::vector<Token> tokens;
   const LocalTime until = BootClock::now() + 3s;
@@ -49,14 +49,20 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
           const std::string id = "c" + std::to_string(i) + '~' + std::to_string(n);
           error_of([&] {
             const Observation seen = take(store, "report", id);
-            if (seen.owner.id != id) return;
+            if (seen.owner.id != id) {
+              ++refused;
+              return;
+            }
             if (inside.fetch_add(1) != 0) ++overlaps;
             {
               const std::lock_guard lock(guard);
               tokens.push_back(seen.owner.token);
             }
             ++terms;
-            std::this_thread::sleep_for(1ms);
+            // Until another one has asked meanwhile.
+            eventually([&, before = refused.load()] {
+              return refused > before || BootClock::now() >= until;
+            });
             inside.fetch_sub(1);
           });
           // Also after an error: whether the server acted is unknown.
