@@ -1,5 +1,8 @@
 #include "stores/kit/fixture.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace simba::kit::fixture {
 
 bool eventually(const std::function<bool()>& done, milliseconds patience) {
@@ -65,6 +68,28 @@ void release(Store& store, std::string_view mutex, std::string_view wire_id, Tok
 
 Observation observe(Store& store, std::string_view mutex) {
   return observed(store.observe({&mutex, 1}, soon()).at(0));
+}
+
+bool can_take(Store& store, std::string_view mutex) {
+  Observation seen;
+  return error_of([&] { seen = take(store, mutex, "a~1"); }) == "none" && seen.owner.id == "a~1";
+}
+
+void expect_fork_safe(std::shared_ptr<Store> store) {
+  const auto watch = store->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  const Token token = take(*store, "report", "a~1").owner.token;
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string error = error_of([&] { take(*store, "report", "b~1"); });
+    store.reset();  // the destructor must do no harm
+    _exit(error.find("forked") != error.npos ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(renew(*store, "report", "a~1", token).owner.id, "a~1");
+  EXPECT_TRUE(watch->is_live());
 }
 
 Contender::Contender(const Client& client, const std::string& mutex,

@@ -55,6 +55,11 @@ Observation renew(Store& store, std::string_view mutex, std::string_view wire_id
                   milliseconds ttl = 10s, milliseconds transition = 6s);
 void release(Store& store, std::string_view mutex, std::string_view wire_id, Token token = 0);
 Observation observe(Store& store, std::string_view mutex);
+// For a~1, without trouble.
+bool can_take(Store& store, std::string_view mutex = "report");
+
+// A store that nobody else has: dead in a forked child, which does no harm to the parent's.
+void expect_fork_safe(std::shared_ptr<Store> store);
 
 // A contender on a mutex with a short lease, and how often it got and lost it.
 class Contender {

@@ -1,6 +1,4 @@
 #include <mongoc/mongoc.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
@@ -194,25 +192,7 @@ TEST_F(MongodbStoreTest, WorksOnAPoolOfTheUser) {
   mongoc_uri_destroy(uri);
 }
 
-TEST_F(MongodbStoreTest, IsDeadInAForkedChildAndUnharmedInTheParent) {
-  const auto store = open();
-  const auto watch = store->watch("L1", {}, [] {});
-  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
-  const Token token = take(*store, "L1", "a~1").owner.token;
-  const pid_t child = fork();
-  if (child == 0) {
-    auto mine = store;
-    const std::string error = error_of([&] { take(*mine, "L1", "b~1"); });
-    const_cast<std::shared_ptr<Store>&>(store).reset();  // NOLINT: the destructor must do no harm
-    mine.reset();
-    _exit(error.find("forked") != error.npos ? 0 : 1);
-  }
-  int status = -1;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0);
-  EXPECT_EQ(renew(*store, "L1", "a~1", token).owner.id, "a~1");
-  EXPECT_TRUE(watch->is_live());
-}
+TEST_F(MongodbStoreTest, IsDeadInAForkedChildAndUnharmedInTheParent) { expect_fork_safe(open()); }
 
 TEST_F(MongodbStoreTest, OnlyWhatMayBeFreeWakes) {
   const auto store = open("appName=waiter"), other = open("appName=owner");

@@ -1,15 +1,13 @@
 #include <mysql.h>
 
-#include <atomic>
-#include <chrono>
-#include <cstdlib>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 #include "simba/mysql.h"
+#include "stores/kit/server_contract.h"
 #include "stores/mysql/literal.h"
-#include "testing/contract.h"
-#include "testing/servers/server.h"
-#include "testing/servers/shared.h"
 
 namespace simba::testing {
 namespace {
@@ -42,41 +40,20 @@ class RowLock {
   MYSQL* const connection_;
 };
 
-// The server of SIMBA_TEST_MYSQL_URL, else one that all cases share.
-class MysqlContract : public StoreContract {
+class MysqlContract : public ServerContract {
  public:
-  explicit MysqlContract(std::string more) : more_(std::move(more)) {
-    if (const char* given = std::getenv("SIMBA_TEST_MYSQL_URL")) {  // NOLINT(concurrency-mt-unsafe)
-      url_ = given;
-      return;
-    }
-    try {
-      shared_ = std::make_unique<servers::SharedServer>("mariadb");
-      url_ = shared_->address();
-    } catch (const servers::Unavailable& reason) {
-      unavailable_ = reason.what();
-    }
-  }
+  explicit MysqlContract(std::string more) : ServerContract("mariadb"), more_(std::move(more)) {}
 
-  // Stores of one process share the connection that waits: another timeout keeps these apart.
-  std::shared_ptr<Store> connect() override {
-    if (!unavailable_.empty()) {
-      [&] { GTEST_SKIP() << unavailable_; }();
-      return nullptr;
-    }
-    static std::atomic<int> count{0};
-    const std::string apart = "connect_timeout=" + std::to_string(10 + ++count);
-    return open_mysql(
-        mysql_options(url_ + (url_.find('?') == url_.npos ? "?" : "&") + apart + more_));
-  }
   std::shared_ptr<void> block_row(std::string_view mutex) override {
-    return std::make_shared<RowLock>(mysql_options(url_), mutex);
+    return std::make_shared<RowLock>(mysql_options(server().url()), mutex);
   }
 
  private:
+  std::shared_ptr<Store> open() override {
+    return open_mysql(mysql_options(url_apart("connect_timeout=") + more_));
+  }
+
   const std::string more_;
-  std::unique_ptr<servers::SharedServer> shared_;
-  std::string url_, unavailable_;
 };
 
 SIMBA_CONTRACT(Mysql, [] { return std::make_unique<MysqlContract>(""); })

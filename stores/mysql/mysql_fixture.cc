@@ -2,7 +2,6 @@
 
 #include <mysql.h>
 
-#include <random>
 #include <stdexcept>
 
 #include "stores/mysql/schema.h"
@@ -45,36 +44,15 @@ std::string jvm_table_sql(const std::string& table) {
          " COLLATE utf8mb4_general_ci";
 }
 
-void MysqlTest::SetUp() {
-  try {
-    server_ = std::make_unique<servers::TestServer>("mariadb");
-  } catch (const servers::Unavailable& reason) {
-    GTEST_SKIP() << reason.what();
-  }
-  admin_ = std::make_unique<Admin>(server_->url());
-  const std::string number = std::to_string(std::random_device{}());
-  table = "simba_test_" + number;
-  user = "u" + number;
-}
-
 void MysqlTest::TearDown() {
-  if (!admin_) return;
+  if (!is_prepared()) return;
   admin()("DROP TABLE IF EXISTS " + table);
   admin()("DROP USER IF EXISTS " + user);
 }
 
-std::string MysqlTest::url(const std::string& as, const std::string& more) const {
-  std::string out = server_->url("table=" + table);
-  if (!as.empty()) {
-    const std::size_t from = out.find("//") + 2, at = out.find('@');
-    out.replace(from, at - from, as);
-  }
-  return out + (more.empty() ? "" : "&" + more);
-}
-
 MysqlOptions MysqlTest::options(const std::string& as, const std::string& more) const {
   MysqlOptions made = mysql_options(url(as, more));
-  made.log = const_cast<Lines&>(log).sink();  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  made.log = log.sink();
   return made;
 }
 
@@ -83,30 +61,31 @@ std::shared_ptr<Store> MysqlTest::open_elsewhere(const std::string& as) const {
   return open(as, "connect_timeout=" + std::to_string(20 + ++count));
 }
 
-void MysqlTest::make_user(const std::string& how) const {
-  (*admin_)("CREATE USER " + user + ' ' + how);
-}
+void MysqlTest::make_table() const { admin()(create_table_sql(Endpoint(options()))); }
 
-void MysqlTest::grant(const std::string& rights) const {
-  (*admin_)("GRANT " + rights + " ON " + table + " TO " + user);
-}
-
-void MysqlTest::make_table() const { (*admin_)(create_table_sql(Endpoint(options()))); }
-
-std::string MysqlTest::row(const std::string& mutex, const std::string& columns) {
-  return admin()("SELECT " + columns + " FROM " + table + " WHERE mutex = '" + mutex + "'");
-}
-
-std::unique_ptr<Admin> MysqlTest::lock_row(const std::string& mutex) const {
-  auto stranger = std::make_unique<Admin>(server_->url());
-  (*stranger)("BEGIN");
-  (*stranger)("SELECT 1 FROM " + table + " WHERE mutex = '" + mutex + "' FOR UPDATE");
-  return stranger;
+void MysqlTest::prepare_user(const std::string& how) const {
+  make_user(how);
+  make_table();
+  grant();
 }
 
 int MysqlTest::count_connections(const std::string& condition) const {
-  return std::stoi((*admin_)("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = '" +
-                             user + "' AND (" + condition + ')'));
+  return std::stoi(admin()("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE USER = '" +
+                           user + "' AND (" + condition + ')'));
+}
+
+// INNODB_TRX would say so too, but not to somebody who asks all the time.
+bool MysqlTest::somebody_waits_for_a_row() const {
+  return admin()(
+             "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE TIME_MS > 100 AND "
+             "ID <> CONNECTION_ID() AND INFO LIKE '%" +
+             table + "%'") != "0";
+}
+
+std::string MysqlTest::writes() const {
+  return admin()("SELECT MODIFIED_COUNTER, (SELECT SUM(version) FROM " + table +
+                 ") FROM information_schema.INNODB_SYS_TABLESTATS WHERE NAME LIKE '%/" + table +
+                 '\'');
 }
 
 }  // namespace simba::mysql

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "simba/mysql.h"
-#include "stores/kit/fixture.h"
+#include "stores/kit/sql_fixture.h"
 #include "testing/servers/mariadb.h"
-#include "testing/servers/shared.h"
 
 // What the tests of this store share: a server, somebody who administers it, and names nobody else
 // uses.
@@ -37,38 +35,54 @@ class Admin {
 // A table of JVM Simba as its script makes it, up to 3.2.
 std::string jvm_table_sql(const std::string& table);
 
-// A table and a user of its own on the server of SIMBA_TEST_MYSQL_URL, else on one that all test
-// programs share.
-class MysqlTest : public ::testing::Test {
+class MysqlTest : public SqlTest<Admin> {
  protected:
-  void SetUp() override;
+  static constexpr const char* kNowMs = "FLOOR(UNIX_TIMESTAMP(SYSDATE(3)) * 1000)";
+
+  MysqlTest() : SqlTest("mariadb") {}
   void TearDown() override;
 
-  // A URL for a user ("" is the one that may do everything), with the case's own table.
-  std::string url(const std::string& as = {}, const std::string& more = {}) const;
   MysqlOptions options(const std::string& as = {}, const std::string& more = {}) const;
   std::shared_ptr<Store> open(const std::string& as = {}, const std::string& more = {}) const {
     return open_mysql(options(as, more));
   }
+  static std::shared_ptr<Store> open_with(const MysqlOptions& options) {
+    return open_mysql(options);
+  }
   // As another process would: it waits on a connection of its own.
   std::shared_ptr<Store> open_elsewhere(const std::string& as = {}) const;
   // A user that can log in, gone afterwards.
-  void make_user(const std::string& how = {}) const;
-  void grant(const std::string& rights = "SELECT, INSERT, UPDATE") const;
+  void make_user(const std::string& how = {}) const { admin()("CREATE USER " + user + ' ' + how); }
   void make_table() const;
-  Admin& admin() { return *admin_; }
-  std::string row(const std::string& mutex, const std::string& columns);
-  // Holds the lock of a row, from now on, until it goes.
-  std::unique_ptr<Admin> lock_row(const std::string& mutex) const;
+  // A user who may contend.
+  void prepare_user(const std::string& how = {}) const;
   // Connections of `user` for which a condition on the process list holds.
   int count_connections(const std::string& condition) const;
+  void cut_connections() const { admin()("KILL USER " + user); }
+  bool somebody_waits_for_a_row() const;
+  // Another text after each write to the table.
+  std::string writes() const;
+};
 
-  std::string table, user;
-  Lines log;
+class MysqlServerTest : public OwnSqlServerTest<servers::MariadbServer, servers::MariadbSettings> {
+ protected:
+  MysqlServerTest() : OwnSqlServerTest(servers::need_mariadb) {}
 
- private:
-  std::unique_ptr<servers::TestServer> server_;
-  std::unique_ptr<Admin> admin_;
+  // Each waits on a connection of its own, as other processes do.
+  std::shared_ptr<Store> open(const std::string& user = "admin", const std::string& more = {}) {
+    const std::string apart = "connect_timeout=" + next();
+    return open_mysql(options(server->url(user, apart + (more.empty() ? "" : "&" + more))));
+  }
+  MysqlOptions options(const std::string& url) const { return with_log(mysql_options(url)); }
+  void crash() { server->kill(); }
+  void pause() { server->pause(); }
+  void resume() { server->resume(); }
 };
 
 }  // namespace simba::mysql
+
+// For the cases of stores/kit.
+namespace simba::kit {
+using SqlFixture = mysql::MysqlTest;
+using SqlServerFixture = mysql::MysqlServerTest;
+}  // namespace simba::kit

@@ -1,5 +1,3 @@
-#include <limits>
-
 #include "stores/mysql/mysql_fixture.h"
 
 // Fencing tokens near the ends of what numbers can hold.
@@ -23,22 +21,6 @@ TEST_F(MysqlTokenTest, TokensGrowByOneUpToTheEndOnEachNewConnection) {
     const auto store = open();
     EXPECT_EQ(take(*store, "new-" + std::to_string(last), "a~1", last).owner.token, last + 1);
   }
-}
-
-TEST_F(MysqlTokenTest, ARowAtTheEndOfTheTokensIsCorruptForThatClaimAlone) {
-  const auto store = open();
-  take(*store, "b", "x~0");
-  admin()("UPDATE " + table + " SET fencing_token = 9223372036854775807, transition_at = 0");
-  const std::vector<Claim> claims{
-      {"a", "x~1", 0, 0, 10s, 6s}, {"b", "x~2", 0, 0, 10s, 6s}, {"c", "x~3", 0, 0, 10s, 6s}};
-  const Answers answers = store->contend(claims, soon());
-  EXPECT_EQ(observed(answers[0]).owner.id, "x~1");
-  EXPECT_EQ(std::get<Error>(answers[1]).errc(), Errc::kCorrupt);
-  EXPECT_EQ(observed(answers[2]).owner.id, "x~3");
-  EXPECT_EQ(std::get<Error>(contend(*store, claims[1])).errc(), Errc::kCorrupt);
-  constexpr Token kHuge = std::numeric_limits<Token>::max();
-  EXPECT_EQ(std::get<Error>(contend(*store, {"d", "x~1", 0, kHuge, 10s, 6s})).errc(),
-            Errc::kMisconfigured);
 }
 
 }  // namespace

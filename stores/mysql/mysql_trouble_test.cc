@@ -16,18 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class MysqlTroubleTest : public MysqlTest {
- protected:
-  static bool can_take(Store& store, const std::string& mutex = "report") {
-    return error_of([&] { take(store, mutex, "a~1"); }) == "none";
-  }
-  void prepare_user(const std::string& how = {}) {
-    make_user(how);
-    make_table();
-    grant();
-  }
-  void cut_connections() { admin()("KILL USER " + user); }
-};
+using MysqlTroubleTest = MysqlTest;
 
 TEST_F(MysqlTroubleTest, AWrongPassword) {
   prepare_user("IDENTIFIED BY 'right'");
@@ -151,56 +140,6 @@ TEST_F(MysqlTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
   EXPECT_TRUE(eventually([&] { return can_take(*other, "more"); }));
 }
 
-TEST_F(MysqlTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTerm) {
-  prepare_user();
-  const Client client(open(user)), rival(open(user, "connect_timeout=9"));
-  Contender owner(client, "report", lease(3s, 2s));
-  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
-  Contender waiter(rival, "report", lease(3s, 2s));
-  for (int round = 0; round < 10; ++round) {
-    std::this_thread::sleep_for(300ms);
-    cut_connections();
-  }
-  EXPECT_EQ(owner.released(), 0);
-  EXPECT_TRUE(owner.is_owner());
-  EXPECT_EQ(waiter.acquired(), 0);
-  owner.stop();
-  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
-}
-
-TEST_F(MysqlTroubleTest, ADoorbellThatWasCutIsHeardAgainAndTellsSoMeanwhile) {
-  prepare_user();
-  const auto store = open(user), other = open(user, "connect_timeout=9");
-  std::atomic<int> wakes{0};
-  const auto watch = store->watch("report", {}, [&] { ++wakes; });
-  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
-  wakes = 0;
-  cut_connections();
-  ASSERT_TRUE(eventually([&] { return wakes > 0 && watch->is_live(); }))
-      << "a gap ends with a hint";
-  EXPECT_EQ(log.count("waiters poll until this is over"), 1U);
-  EXPECT_TRUE(eventually([&] { return can_take(*other); }));
-  wakes = 0;
-  release(*other, "report", "a~1");
-  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint after the gap";
-}
-
-TEST_F(MysqlTroubleTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
-  prepare_user();
-  Lines first, second;
-  MysqlOptions same = options(user);
-  same.log = first.sink();
-  auto gone = open_mysql(same);
-  same.log = second.sink();
-  const auto left = open_mysql(same);
-  const auto watch = left->watch("report", {}, [] {});
-  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
-  gone.reset();
-  cut_connections();
-  EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") == 1; }));
-  EXPECT_EQ(first.count("waiters poll"), 0U);
-}
-
 TEST_F(MysqlTroubleTest, ANetworkThatSwallowsAnswersMakesTermsNeitherLongerNorDouble) {
   const auto direct = open();
   servers::Relay relay(options().hosts.at(0).second);
@@ -221,24 +160,6 @@ TEST_F(MysqlTroubleTest, ANetworkThatSwallowsAnswersMakesTermsNeitherLongerNorDo
   relay.mend();
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
   EXPECT_EQ(observed(contend(*store, claim)).owner.token, token) << "asked again, it is the same";
-}
-
-TEST_F(MysqlTroubleTest, ARowLockedByAStrangerCostsItsNeighboursNothing) {
-  constexpr int kMutexes = 20;
-  const Client client(open());
-  std::vector<std::unique_ptr<Contender>> all;
-  for (int i = 0; i < kMutexes; ++i) {
-    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(5s, 3s)));
-  }
-  for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_owner(); }));
-  auto stranger = lock_row("m15");
-  EXPECT_TRUE(eventually([&] { return !all[5]->is_owner(); }, 8s)) << "believed past its lease";
-  EXPECT_TRUE(eventually([&] { return all[5]->released() == 1; }));
-  stranger.reset();
-  for (int i = 0; i < kMutexes; ++i) {
-    EXPECT_EQ(all[static_cast<std::size_t>(i)]->released(), i == 5 ? 1 : 0) << i;
-  }
-  EXPECT_TRUE(eventually([&] { return all[5]->is_owner(); })) << "it goes on by itself";
 }
 
 TEST_F(MysqlTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBehind) {

@@ -1,14 +1,12 @@
 #include <libpq-fe.h>
 
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
+#include <memory>
 #include <stdexcept>
+#include <string>
 
 #include "simba/postgres.h"
-#include "testing/contract.h"
-#include "testing/servers/server.h"
-#include "testing/servers/shared.h"
+#include "stores/kit/server_contract.h"
 
 namespace simba::testing {
 namespace {
@@ -35,43 +33,20 @@ class RowLock {
   PGconn* connection_;
 };
 
-// The server of SIMBA_TEST_POSTGRES_URL, else one that all cases share.
-class PostgresContract : public StoreContract {
+class PostgresContract : public ServerContract {
  public:
-  PostgresContract() {
-    if (const char* given =
-            std::getenv("SIMBA_TEST_POSTGRES_URL")) {  // NOLINT(concurrency-mt-unsafe)
-      url_ = given;
-      return;
-    }
-    try {
-      shared_ = std::make_unique<servers::SharedServer>("postgres");
-      url_ = shared_->address();
-    } catch (const servers::Unavailable& reason) {
-      unavailable_ = reason.what();
-    }
-  }
+  PostgresContract() : ServerContract("postgres") {}
 
-  // Stores of one process share their listening connection: another name keeps these apart.
-  std::shared_ptr<Store> connect() override {
-    if (!unavailable_.empty()) {
-      [&] { GTEST_SKIP() << unavailable_; }();
-      return nullptr;
-    }
-    static std::atomic<int> count{0};
-    const std::string name = "application_name=contract-" + std::to_string(++count);
-    auto store =
-        open_postgres(postgres_options(url_ + (url_.find('?') == url_.npos ? "?" : "&") + name));
-    store->list("", 1, BootClock::now() + std::chrono::seconds(10));  // it knows of a pooler now
-    return store;
-  }
   std::shared_ptr<void> block_row(std::string_view mutex) override {
-    return std::make_shared<RowLock>(postgres_options(url_).conninfo, std::string(mutex));
+    return std::make_shared<RowLock>(postgres_options(server().url()).conninfo, std::string(mutex));
   }
 
  private:
-  std::unique_ptr<servers::SharedServer> shared_;
-  std::string url_, unavailable_;
+  std::shared_ptr<Store> open() override {
+    auto store = open_postgres(postgres_options(url_apart("application_name=contract-")));
+    store->list("", 1, BootClock::now() + std::chrono::seconds(10));  // it knows of a pooler now
+    return store;
+  }
 };
 
 SIMBA_CONTRACT(Postgres, [] { return std::make_unique<PostgresContract>(); })

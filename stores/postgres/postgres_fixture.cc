@@ -2,7 +2,6 @@
 
 #include <libpq-fe.h>
 
-#include <random>
 #include <stdexcept>
 
 #include "stores/postgres/schema.h"
@@ -36,50 +35,48 @@ std::string Admin::operator()(const std::string& sql) {
   return values;
 }
 
-void PostgresTest::SetUp() {
-  try {
-    server_ = std::make_unique<servers::TestServer>("postgres");
-  } catch (const servers::Unavailable& reason) {
-    GTEST_SKIP() << reason.what();
-  }
-  admin_ = std::make_unique<Admin>(server_->url());
-  const std::string number = std::to_string(std::random_device{}());
-  table = "simba_test_" + number;
-  role = "simba_role_" + number;
-}
-
 void PostgresTest::TearDown() {
-  if (!admin_) return;
+  if (!is_prepared()) return;
   admin()("DROP TABLE IF EXISTS " + table);
-  if (admin()("SELECT 1 FROM pg_roles WHERE rolname = '" + role + "'").empty()) return;
-  admin()("DROP OWNED BY " + role);
-  admin()("DROP ROLE " + role);
+  if (admin()("SELECT 1 FROM pg_roles WHERE rolname = '" + user + "'").empty()) return;
+  admin()("DROP OWNED BY " + user);
+  admin()("DROP ROLE " + user);
 }
 
-std::string PostgresTest::url(const std::string& user, const std::string& more) const {
-  std::string out = server_->url("table=" + table);
-  if (user != "postgres") {
-    const std::size_t from = out.find("//") + 2, at = out.find('@');
-    out.replace(from, at - from, user);
-  }
-  return out + "&application_name=" + table + (more.empty() ? "" : "&" + more);
-}
-
-PostgresOptions PostgresTest::options(const std::string& user, const std::string& more) const {
-  PostgresOptions made = postgres_options(url(user, more));
-  made.log = const_cast<Lines&>(log).sink();  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+PostgresOptions PostgresTest::options(const std::string& as, const std::string& more) const {
+  PostgresOptions made =
+      postgres_options(url(as, "application_name=" + table + (more.empty() ? "" : "&" + more)));
+  made.log = log.sink();
   return made;
 }
 
-void PostgresTest::make_role(const std::string& options) const {
-  (*admin_)("CREATE ROLE " + role + " LOGIN " + options);
+std::shared_ptr<Store> PostgresTest::open_elsewhere(const std::string& as) const {
+  static std::atomic<int> count{0};
+  return open(as, "application_name=" + table + '-' + std::to_string(++count));
 }
 
-void PostgresTest::make_table() const { (*admin_)(create_table_sql('"' + table + '"')); }
+void PostgresTest::make_table() const { admin()(create_table_sql('"' + table + '"')); }
 
-std::string PostgresTest::count_backends(const std::string& condition) const {
-  return (*admin_)("SELECT count(*) FROM pg_stat_activity WHERE application_name = '" + table +
-                   "' AND (" + condition + ")");
+void PostgresTest::prepare_user(const std::string& how) const {
+  make_user(how);
+  make_table();
+  grant();
+}
+
+int PostgresTest::count_connections(const std::string& condition) const {
+  return std::stoi(admin()("SELECT count(*) FROM pg_stat_activity WHERE " + ours() + " AND (" +
+                           condition + ')'));
+}
+
+void PostgresTest::cut_connections() const {
+  admin()("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE " + ours());
+}
+
+std::string PostgresTest::writes() const {
+  return admin()(
+      "SELECT string_agg(concat_ws(' ', mutex, xmin, xmax, ctid, version), ', ' ORDER BY "
+      "mutex) FROM " +
+      table);
 }
 
 }  // namespace simba::postgres

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "simba/postgres.h"
-#include "stores/kit/fixture.h"
+#include "stores/kit/sql_fixture.h"
 #include "testing/servers/postgres_server.h"
-#include "testing/servers/shared.h"
 
 // What the tests of this store share: a server, somebody who administers it, and names nobody else
 // uses.
@@ -33,33 +31,63 @@ class Admin {
   pg_conn* connection_;
 };
 
-// A table and a role of its own on the server of SIMBA_TEST_POSTGRES_URL, else on one that all test
-// programs share.
-class PostgresTest : public ::testing::Test {
+class PostgresTest : public SqlTest<Admin> {
  protected:
-  void SetUp() override;
+  static constexpr const char* kNowMs =
+      "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+  PostgresTest() : SqlTest("postgres") {}
   void TearDown() override;
 
-  // A URL for a user, with the case's own table.
-  std::string url(const std::string& user = "postgres", const std::string& more = {}) const;
-  PostgresOptions options(const std::string& user = "postgres", const std::string& more = {}) const;
-  std::shared_ptr<Store> open(const std::string& user = "postgres",
-                              const std::string& more = {}) const {
-    return open_postgres(options(user, more));
+  PostgresOptions options(const std::string& as = {}, const std::string& more = {}) const;
+  std::shared_ptr<Store> open(const std::string& as = {}, const std::string& more = {}) const {
+    return open_postgres(options(as, more));
   }
-  // A role that can log in, may use the case's table if it exists, and is gone afterwards.
-  void make_role(const std::string& options = {}) const;
+  static std::shared_ptr<Store> open_with(const PostgresOptions& options) {
+    return open_postgres(options);
+  }
+  // As another process would: it listens on a connection of its own.
+  std::shared_ptr<Store> open_elsewhere(const std::string& as = {}) const;
+  // A role that can log in, gone afterwards.
+  void make_user(const std::string& how = {}) const {
+    admin()("CREATE ROLE " + user + " LOGIN " + how);
+  }
   void make_table() const;
-  Admin& admin() { return *admin_; }
-  bool is_ours() const { return server_->is_shared(); }  // the server
-  std::string count_backends(const std::string& condition) const;
-
-  std::string table, role;
-  Lines log;
+  // A role that may contend.
+  void prepare_user(const std::string& how = {}) const;
+  // Connections of the case's stores for which a condition on pg_stat_activity holds.
+  int count_connections(const std::string& condition) const;
+  void cut_connections() const;
+  bool somebody_waits_for_a_row() const {
+    return count_connections("wait_event_type = 'Lock'") > 0;
+  }
+  // Another text after each write to the table, and each lock of a row.
+  std::string writes() const;
 
  private:
-  std::unique_ptr<servers::TestServer> server_;
-  std::unique_ptr<Admin> admin_;
+  // Of pg_stat_activity: what the case's stores have open.
+  std::string ours() const { return "application_name LIKE '" + table + "%'"; }
+};
+
+class PostgresServerTest
+    : public OwnSqlServerTest<servers::PostgresServer, servers::PostgresSettings> {
+ protected:
+  PostgresServerTest() : OwnSqlServerTest(servers::need_postgres) {}
+
+  // Each with a listening connection of its own, as other processes have.
+  std::shared_ptr<Store> open() {
+    return open_postgres(options(server->url("postgres", "application_name=test-" + next())));
+  }
+  PostgresOptions options(const std::string& url) const { return with_log(postgres_options(url)); }
+  void crash() { server->crash(); }
+  void pause() { server->pause_all(); }
+  void resume() { server->resume_all(); }
 };
 
 }  // namespace simba::postgres
+
+// For the cases of stores/kit.
+namespace simba::kit {
+using SqlFixture = postgres::PostgresTest;
+using SqlServerFixture = postgres::PostgresServerTest;
+}  // namespace simba::kit

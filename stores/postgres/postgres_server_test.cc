@@ -18,103 +18,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class PostgresServerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      servers::need_postgres();
-    } catch (const servers::Unavailable& reason) {
-      GTEST_SKIP() << reason.what();
-    }
-  }
-
-  void start(const PostgresSettings& settings = {}) {
-    server = std::make_unique<PostgresServer>(settings);
-    server->start();
-  }
-  // Each with a listening connection of its own, as other processes have.
-  std::shared_ptr<Store> open(const std::string& name = "test") {
-    return open_postgres(options(server->url("postgres", "application_name=" + name)));
-  }
-  PostgresOptions options(const std::string& url) {
-    PostgresOptions made = postgres_options(url);
-    made.log = log.sink();
-    return made;
-  }
-  static bool can_take(Store& store, const std::string& mutex = "report") {
-    return error_of([&] {
-             const std::string id = mutex + "~1";
-             if (take(store, mutex, id).owner.id != id) throw Error(Errc::kTimeout, "not mine");
-           }) == "none";
-  }
-
-  std::unique_ptr<PostgresServer> server;
-  Lines log;
-};
-
-TEST_F(PostgresServerTest, KilledAndStartedAgainDuringContentionItIsGoneOnWith) {
-  start();
-  const Rivals rivals(open("first"), open("second"));
-  ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); }));
-  for (int round = 0; round < 3; ++round) {
-    const Token before = rivals.token();
-    server->crash();
-    if (round == 1) {
-      // Longer than a lease: nobody believes in it any more.
-      EXPECT_TRUE(eventually([&] { return !rivals.somebody_owns(); }, 3100ms));
-      std::this_thread::sleep_for(300ms);
-      EXPECT_FALSE(rivals.somebody_owns());
-    }
-    server->start();
-    ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); })) << "round " << round;
-    EXPECT_GE(rivals.token(), before) << "a term was forgotten";
-    std::this_thread::sleep_for(500ms);
-    EXPECT_TRUE(rivals.somebody_owns());
-  }
-  EXPECT_EQ(rivals.both(), 0);
-}
-
-TEST_F(PostgresServerTest, StoppedInGoodOrderAndStartedAgainItKeepsTheTerm) {
-  start();
-  const Client client(open());
-  ContendOptions options;
-  options.ttl = 8s;
-  options.transition = 8s;
-  const Contender owner(client, "report", options);
-  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
-  const Token token = owner.token();
-  server->restart();
-  EXPECT_TRUE(owner.is_renewed());
-  EXPECT_TRUE(owner.is_in_ttl());
-  EXPECT_EQ(owner.token(), token);
-  EXPECT_EQ(owner.released(), 0);
-}
-
-TEST_F(PostgresServerTest, PausedItIsNotWaitedForBeyondTheDeadline) {
-  start();
-  const auto store = open();
-  take(*store, "report", "a~1");
-  const Client client(open("owner"));
-  const Contender owner(client, "held", short_lease());
-  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
-  server->pause_all();
-  const LocalTime began = BootClock::now();
-  const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
-  EXPECT_THAT(error_of([&] {
-                store->contend({&claim, 1}, began + 300ms);
-              }),
-              AllOf(StartsWith("the deadline passed"), HasSubstr("no answer before")));
-  EXPECT_LT(BootClock::now() - began, 1s);
-  EXPECT_TRUE(eventually([&] { return !owner.is_owner(); }, 3200ms))
-      << "it is believed past its lease; ms left: " << owner.time_left() / 1ms;
-  server->resume_all();
-  EXPECT_TRUE(eventually([&] { return owner.is_owner(); }));
-  EXPECT_TRUE(eventually([&] { return can_take(*store, "another"); }));
-}
-
 TEST_F(PostgresServerTest, AStandbyIsObservedAndContendedForOnceItIsPromoted) {
   start();
-  take(*open("before"), "held", "owner~1");
+  take(*open(), "held", "owner~1");
   server->stop();
   server->become_standby();
   server->start();
@@ -122,7 +28,7 @@ TEST_F(PostgresServerTest, AStandbyIsObservedAndContendedForOnceItIsPromoted) {
   EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
               AllOf(StartsWith("the store denied"), HasSubstr("standby")));
-  const Client client(open("contender"));
+  const Client client(open());
   const Contender contender(client, "report", short_lease());
   std::this_thread::sleep_for(300ms);
   EXPECT_FALSE(contender.is_owner());
@@ -134,7 +40,7 @@ TEST_F(PostgresServerTest, AStandbyIsObservedAndContendedForOnceItIsPromoted) {
 
 TEST_F(PostgresServerTest, OfSeveralHostsTheOneThatWritesIsFound) {
   start();
-  take(*open("before"), "held", "owner~1");
+  take(*open(), "held", "owner~1");
   PostgresServer standby;
   standby.become_standby();
   standby.start();

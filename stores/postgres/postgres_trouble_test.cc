@@ -12,42 +12,28 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class PostgresTroubleTest : public PostgresTest {
- protected:
-  void grant(const std::string& rights = "SELECT, INSERT, UPDATE") {
-    admin()("GRANT " + rights + " ON " + table + " TO " + role);
-  }
-  static bool can_take(Store& store, const std::string& mutex = "report") {
-    return error_of([&] { take(store, mutex, "a~1"); }) == "none";
-  }
-  void cut_connections() {
-    admin()("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '" +
-            table + "'");
-  }
-};
+using PostgresTroubleTest = PostgresTest;
 
 TEST_F(PostgresTroubleTest, AWrongPassword) {
   if (!is_ours()) GTEST_SKIP() << "who needs a password is up to your server";
-  make_role("PASSWORD 'right'");
+  prepare_user("PASSWORD 'right'");
   admin()("DO $$ BEGIN CREATE ROLE simba_passwords; EXCEPTION WHEN OTHERS THEN END $$");
-  admin()("GRANT simba_passwords TO " + role);
-  make_table();
-  grant();
-  const auto store = open(role + ":canary-4711");
+  admin()("GRANT simba_passwords TO " + user);
+  const auto store = open(user + ":canary-4711");
   const std::string error = error_of([&] { take(*store, "report", "a~1"); });
   EXPECT_THAT(error, AllOf(StartsWith("the store denied"), HasSubstr("password"),
-                           HasSubstr("PGPASSWORD"), HasSubstr(role)));
+                           HasSubstr("PGPASSWORD"), HasSubstr(user)));
   EXPECT_THAT(error, Not(HasSubstr("canary")));
-  admin()("ALTER ROLE " + role + " PASSWORD 'canary-4711'");
+  admin()("ALTER ROLE " + user + " PASSWORD 'canary-4711'");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
   for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
 }
 
 TEST_F(PostgresTroubleTest, AMissingTableThatTheRoleMayNotMake) {
-  make_role();
-  const auto store = open(role);
+  make_user();
+  const auto store = open(user);
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
-              AllOf(StartsWith("the store denied"), HasSubstr(table), HasSubstr(role),
+              AllOf(StartsWith("the store denied"), HasSubstr(table), HasSubstr(user),
                     HasSubstr("CREATE TABLE"), HasSubstr("GRANT SELECT, INSERT, UPDATE")));
   make_table();
   grant();
@@ -60,7 +46,7 @@ TEST_F(PostgresTroubleTest, ATableThatIsDroppedIsMadeAgain) {
   const Token token = take(*store, "report", "a~1").owner.token;
   // No connection is under way any more, which would look for the table and make it.
   const std::string prepared = "state = 'idle' AND query LIKE '%" + table + "%'";
-  ASSERT_TRUE(eventually([&] { return count_backends(prepared) == "2"; }));
+  ASSERT_TRUE(eventually([&] { return count_connections(prepared) == 2; }));
   admin()("DROP TABLE " + table);
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }), HasSubstr("the table is missing"));
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
@@ -79,11 +65,11 @@ TEST_F(PostgresTroubleTest, ATableWithoutTokens) {
 }
 
 TEST_F(PostgresTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
-  make_role();
+  make_user();
   make_table();
   grant("SELECT");
   take(*open(), "held", "owner~1");
-  const auto store = open(role);
+  const auto store = open(user);
   EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
   EXPECT_EQ(observe(*store, "unknown").owner, MutexOwner::none());
   EXPECT_EQ(store->list("", 10, soon()).size(), 1U);
@@ -97,34 +83,28 @@ TEST_F(PostgresTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
 }
 
 TEST_F(PostgresTroubleTest, AServerThatOnlyReads) {
-  make_role("CONNECTION LIMIT 1");  // so that no other connection can help
-  make_table();
-  grant();
-  admin()("ALTER ROLE " + role + " SET default_transaction_read_only = on");
-  const auto store = open(role);
+  prepare_user("CONNECTION LIMIT 1");  // so that no other connection can help
+  admin()("ALTER ROLE " + user + " SET default_transaction_read_only = on");
+  const auto store = open(user);
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
               AllOf(StartsWith("the store denied"), HasSubstr("standby"),
                     HasSubstr("target_session_attrs=read-write")));
   EXPECT_TRUE(eventually([&] { return error_of([&] { observe(*store, "report"); }) == "none"; }));
-  admin()("ALTER ROLE " + role + " RESET default_transaction_read_only");
+  admin()("ALTER ROLE " + user + " RESET default_transaction_read_only");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
 TEST_F(PostgresTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
-  make_role("CONNECTION LIMIT 3");
-  make_table();
-  grant();
-  const auto store = open(role);
+  prepare_user("CONNECTION LIMIT 3");
+  const auto store = open(user);
   const Client client(store);
   Contender held(client, "held", lease(5s, 3s));
   ASSERT_TRUE(eventually([&] { return held.is_owner(); }));
-  ASSERT_TRUE(eventually([&] { return count_backends("true") == "3"; }))
+  ASSERT_TRUE(eventually([&] { return count_connections("TRUE") == 3; }))
       << "one for all, one in reserve, one that listens";
   // Acquisitions that hang on a locked row take what they can get.
   take(*open(), "locked", "x~1");
-  Admin stranger(postgres_options(url()).conninfo);
-  stranger("BEGIN");
-  stranger("SELECT FROM " + table + " WHERE mutex = 'locked' FOR UPDATE");
+  const auto stranger = lock_row("locked");
   std::vector<std::jthread> hanging;
   for (int i = 0; i < 4; ++i) {
     hanging.emplace_back([&] {
@@ -138,101 +118,19 @@ TEST_F(PostgresTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
   hanging.clear();
   // Another process gets none, hears why, and goes on when there is room. Calls that timed out may
   // have cost connections, whose places would be free.
-  admin()("ALTER ROLE " + role + " CONNECTION LIMIT 0");
-  const auto other = open(role, "application_name=other");
+  admin()("ALTER ROLE " + user + " CONNECTION LIMIT 0");
+  const auto other = open(user, "application_name=other");
   EXPECT_THAT(error_of([&] { take(*other, "more", "b~1"); }),
               AllOf(StartsWith("the store cannot be reached"), HasSubstr("max_connections"),
                     HasSubstr("connections=")));
-  admin()("ALTER ROLE " + role + " CONNECTION LIMIT -1");
+  admin()("ALTER ROLE " + user + " CONNECTION LIMIT -1");
   EXPECT_TRUE(eventually([&] { return can_take(*other, "more"); }));
-}
-
-TEST_F(PostgresTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTerm) {
-  const auto store = open(), other = open("postgres", "application_name=" + table);
-  const Client client(store), rival(other);
-  Contender owner(client, "report", short_lease());
-  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
-  Contender waiter(rival, "report", short_lease());
-  for (int round = 0; round < 10; ++round) {
-    std::this_thread::sleep_for(300ms);
-    cut_connections();
-  }
-  EXPECT_EQ(owner.released(), 0);
-  EXPECT_TRUE(owner.is_owner());
-  EXPECT_EQ(waiter.acquired(), 0);
-  owner.stop();
-  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
-}
-
-TEST_F(PostgresTroubleTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
-  Lines first, second;
-  PostgresOptions same = options();
-  same.log = first.sink();
-  auto gone = open_postgres(same);
-  same.log = second.sink();
-  const auto left = open_postgres(same);
-  const auto watch = left->watch("report", {}, [] {});
-  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
-  gone.reset();
-  cut_connections();
-  EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") == 1; }));
-  EXPECT_EQ(first.count("waiters poll"), 0U);
-}
-
-TEST_F(PostgresTroubleTest, AReaderThatWasCutListensAgainAndTellsSoMeanwhile) {
-  const auto store = open(), other = open("postgres", "application_name=other-" + table);
-  std::atomic<int> wakes{0};
-  const auto watch = store->watch("report", {}, [&] { ++wakes; });
-  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
-  const std::string first = admin()("SELECT pid FROM pg_stat_activity WHERE application_name = '" +
-                                    table + "' AND query LIKE 'LISTEN%'");
-  wakes = 0;
-  cut_connections();
-  ASSERT_TRUE(eventually([&] { return wakes > 0; })) << "a gap ends with a hint";
-  EXPECT_TRUE(watch->is_live());
-  EXPECT_NE(admin()("SELECT pid FROM pg_stat_activity WHERE application_name = '" + table +
-                    "' AND query LIKE 'LISTEN%'"),
-            first);
-  EXPECT_EQ(log.count("waiters poll until this is over"), 1U);
-  take(*other, "report", "a~1");
-  wakes = 0;
-  release(*other, "report", "a~1");
-  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint after the gap";
-}
-
-TEST_F(PostgresTroubleTest, ARowLockedByAStrangerCostsItsNeighboursNothing) {
-  constexpr int kMutexes = 20;
-  const Client client(open());
-  std::vector<std::unique_ptr<Contender>> all;
-  for (int i = 0; i < kMutexes; ++i) {
-    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(5s, 3s)));
-  }
-  for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_owner(); }));
-  {
-    Admin stranger(postgres_options(url()).conninfo);
-    stranger("BEGIN");
-    stranger("SELECT FROM " + table + " WHERE mutex = 'm15' FOR UPDATE");
-    // Longer than its lease, which ends meanwhile: it does not believe in it any longer.
-    const LocalTime until = BootClock::now() + 10s;
-    bool believed_too_long = false;
-    while (BootClock::now() < until) {
-      std::this_thread::sleep_for(20ms);
-      const bool lease_is_over = until - BootClock::now() < 10s - 8s;
-      believed_too_long |= lease_is_over && all[5]->is_owner();
-    }
-    EXPECT_FALSE(believed_too_long);
-    EXPECT_EQ(all[5]->released(), 1);
-  }
-  for (int i = 0; i < kMutexes; ++i) {
-    EXPECT_EQ(all[static_cast<std::size_t>(i)]->released(), i == 5 ? 1 : 0) << i;
-  }
-  EXPECT_TRUE(eventually([&] { return all[5]->is_owner(); })) << "it goes on by itself";
 }
 
 TEST_F(PostgresTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBehind) {
   const auto store = open();
   take(*store, "report", "a~1");
-  Admin stranger(postgres_options(url()).conninfo);
+  Admin stranger(options().conninfo);
   stranger("BEGIN");
   stranger("LOCK TABLE " + table + " IN ACCESS EXCLUSIVE MODE");
   for (int i = 0; i < 12; ++i) {
@@ -245,8 +143,7 @@ TEST_F(PostgresTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBeh
     EXPECT_LT(BootClock::now() - began, 1s);
   }
   // The server looks whether its clients are still there.
-  EXPECT_TRUE(
-      eventually([&] { return std::stoi(count_backends("wait_event_type = 'Lock'")) <= 2; }, 6s));
+  EXPECT_TRUE(eventually([&] { return count_connections("wait_event_type = 'Lock'") <= 2; }, 6s));
   stranger("COMMIT");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }

@@ -1,0 +1,81 @@
+// What happens to connections and rows on a running server, whatever it is. Compiled once for each
+// store in SQL, as sql_store_test.cc is.
+#include SIMBA_SQL_FIXTURE
+
+namespace simba::kit {
+namespace {
+
+using namespace fixture;  // NOLINT(google-build-using-namespace): for tests alone
+
+class SqlTroubleTest : public SqlFixture {};
+
+TEST_F(SqlTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTerm) {
+  prepare_user();
+  const Client client(open(user)), rival(open_elsewhere(user));
+  Contender owner(client, "report", lease(3s, 2s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  Contender waiter(rival, "report", lease(3s, 2s));
+  for (int round = 0; round < 6; ++round) {
+    ASSERT_TRUE(eventually([&] { return count_connections("TRUE") >= 2; }));
+    cut_connections();
+    EXPECT_TRUE(round % 2 == 0 || owner.is_renewed());
+  }
+  EXPECT_EQ(owner.released(), 0);
+  EXPECT_EQ(waiter.acquired(), 0);
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
+}
+
+TEST_F(SqlTroubleTest, AReaderThatWasCutHearsAgainAndTellsSoMeanwhile) {
+  prepare_user();
+  const auto store = open(user), other = open_elsewhere(user);
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("report", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
+  wakes = 0;
+  cut_connections();
+  ASSERT_TRUE(eventually([&] { return wakes > 0 && watch->is_live(); }))
+      << "a gap ends with a hint";
+  EXPECT_EQ(log.count("waiters poll until this is over"), 1U);
+  EXPECT_TRUE(eventually([&] { return can_take(*other); }));
+  wakes = 0;
+  release(*other, "report", "a~1");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint after the gap";
+}
+
+TEST_F(SqlTroubleTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
+  prepare_user();
+  Lines first, second;
+  auto same = options(user);
+  same.log = first.sink();
+  auto gone = open_with(same);
+  same.log = second.sink();
+  const auto left = open_with(same);
+  const auto watch = left->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  gone.reset();
+  cut_connections();
+  EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") == 1; }));
+  EXPECT_EQ(first.count("waiters poll"), 0U);
+}
+
+TEST_F(SqlTroubleTest, ARowLockedByAStrangerCostsItsNeighboursNothing) {
+  constexpr int kMutexes = 20;
+  const Client client(open());
+  std::vector<std::unique_ptr<Contender>> all;
+  for (int i = 0; i < kMutexes; ++i) {
+    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(5s, 3s)));
+  }
+  for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_owner(); }));
+  auto stranger = lock_row("m15");
+  EXPECT_TRUE(eventually([&] { return !all[5]->is_owner(); }, 8s)) << "believed past its lease";
+  EXPECT_TRUE(eventually([&] { return all[5]->released() == 1; }));
+  stranger.reset();
+  for (int i = 0; i < kMutexes; ++i) {
+    EXPECT_EQ(all[static_cast<std::size_t>(i)]->released(), i == 5 ? 1 : 0) << i;
+  }
+  EXPECT_TRUE(eventually([&] { return all[5]->is_owner(); })) << "it goes on by itself";
+}
+
+}  // namespace
+}  // namespace simba::kit
