@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/hand_over.h"
 #include "core/session.h"
 #include "simba/contender_id.h"
 
@@ -50,8 +51,10 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   // step is taken once, whatever the pokes.
   enum class Again { kNo, kFinishing, kStarting };
 
-  State(std::shared_ptr<core::Session> its_session, std::function<void(Acquired)> its_callback)
-      : session(std::move(its_session)), callback(std::move(its_callback)) {}
+  State(const Client& client, std::function<void(Acquired)> its_callback)
+      : session(client.session()),
+        handle_executor(client.options().handle_executor),
+        callback(std::move(its_callback)) {}
 
   static void poke(std::shared_ptr<State> alive);
   bool look();
@@ -62,6 +65,7 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   core::Engine& engine() const { return session->engine(); }
 
   const std::shared_ptr<core::Session> session;
+  const HandleExecutor handle_executor;
   std::function<void(Acquired)> callback;
   std::shared_ptr<core::Enrolled> who;
   LocalTime give_up_at = LocalTime::max();
@@ -137,13 +141,14 @@ void PendingAcquire::State::give_up() {
 // Needs the guard.
 void PendingAcquire::State::deliver(Acquired acquired) {
   auto result = std::make_shared<Acquired>(std::move(acquired));
-  auto run = [state = std::move(self), result] {
+  // What it throws would be lost on the way, or make it run twice.
+  auto run = [state = std::move(self), result]() noexcept {
     state->on_stop.reset();
     const auto give = std::move(state->callback);
     give(std::move(*result));
   };
   self = nullptr;
-  engine().executor().callback(std::move(run));
+  core::hand_over(engine().executor(), handle_executor, std::move(run));
 }
 
 void PendingAcquire::cancel() {
@@ -152,7 +157,7 @@ void PendingAcquire::cancel() {
 
 PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOptions options,
                              std::function<void(Acquired)> callback) {
-  auto state = std::make_shared<PendingAcquire::State>(client.session(), std::move(callback));
+  auto state = std::make_shared<PendingAcquire::State>(client, std::move(callback));
   core::Spec spec;
   spec.mutex = std::move(mutex);
   spec.label = options.contender_id.empty() ? ContenderIdGenerator::host().generate()

@@ -23,17 +23,22 @@ class AsyncTest : public ::testing::Test {
   std::shared_ptr<Store> store = make_memory([this] {
     return StoreTime{std::chrono::duration_cast<milliseconds>(executor->now().time_since_epoch())};
   });
-  Client client{store, [this] {
-                  ClientOptions options;
-                  options.executor = executor;
-                  return options;
-                }()};
+  Client client = make_client();
   std::deque<Acquired> results;
 
+  Client make_client(HandleExecutor users = {}) {
+    ClientOptions options;
+    options.executor = executor;
+    options.handle_executor = std::move(users);
+    return Client(store, std::move(options));
+  }
+  PendingAcquire acquire_with(const Client& its_client, AcquireOptions options = {}) {
+    return acquire_async(its_client, "job", std::move(options),
+                         [this](Acquired acquired) { results.push_back(std::move(acquired)); });
+  }
   PendingAcquire acquire_as(const char* id, AcquireOptions options = {}) {
     options.contender_id = id;
-    return acquire_async(client, "job", std::move(options),
-                         [this](Acquired acquired) { results.push_back(std::move(acquired)); });
+    return acquire_with(client, std::move(options));
   }
   std::string owner() { return std::string(label_of(client.observe("job").owner.id)); }
 };
@@ -45,6 +50,31 @@ TEST_F(AsyncTest, HandsOverAFreeMutexAndNeverInsideTheCall) {
   ASSERT_EQ(results.size(), 1U);
   EXPECT_TRUE(results[0].held.is_in_ttl());
   EXPECT_EQ(owner(), "first");
+}
+
+TEST_F(AsyncTest, TheCallbackRunsOnTheUsersExecutor) {
+  std::deque<std::function<void()>> tasks;
+  const Client own =
+      make_client([&](std::function<void()> task) { tasks.push_back(std::move(task)); });
+  acquire_with(own);
+  executor->run();
+  EXPECT_TRUE(results.empty());
+  ASSERT_EQ(tasks.size(), 1U);
+  tasks.front()();
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_TRUE(results[0].held.is_in_ttl());
+}
+
+TEST_F(AsyncTest, AUsersExecutorThatRefusesGetsTheCallbackNowhereTwice) {
+  int asked = 0;
+  const Client own = make_client([&](const std::function<void()>&) {
+    ++asked;
+    throw std::runtime_error("full");
+  });
+  acquire_with(own);
+  executor->run();
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(results.size(), 1U);
 }
 
 TEST_F(AsyncTest, TheNextOneGetsItWhenTheFirstLetsGo) {
@@ -160,6 +190,19 @@ TEST_F(AsyncTest, ACoroutineGetsTheErrorThatWaitingCannotHelp) {
   }(client, thrown);
   executor->run();
   EXPECT_TRUE(thrown);
+}
+
+TEST(AsyncDeathTest, ACallbackThatThrowsEndsTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto throw_in_callback = [](HandleExecutor users) {
+    ClientOptions options;
+    options.handle_executor = std::move(users);
+    const Client client{make_memory(), std::move(options)};
+    acquire_async(client, "job", {}, [](const Acquired&) { throw std::runtime_error("mine"); });
+    std::promise<void>().get_future().wait_for(60s);
+  };
+  EXPECT_DEATH(throw_in_callback({}), "mine");
+  EXPECT_DEATH(throw_in_callback([](const std::function<void()>& task) { task(); }), "mine");
 }
 
 TEST(AsyncThreads, WorksOnRealThreadsToo) {

@@ -3,23 +3,10 @@
 
 #include "core/engine.h"
 #include "core/flight.h"
+#include "core/hand_over.h"
 #include "core/outbox.h"
 
 namespace simba::core {
-namespace {
-
-// False when the user's executor does not take it: then it is ours to run.
-bool run_on(const HandleExecutor& executor, const std::function<void()>& task) noexcept {
-  if (!executor) return false;
-  try {
-    executor(task);
-    return true;
-  } catch (...) {
-    return false;
-  }
-}
-
-}  // namespace
 
 void Engine::on_alarm() {
   Outbox out;
@@ -167,11 +154,8 @@ void Engine::flush(Outbox& out) {
     executor_->call(lane, std::move(flight));
   }
   for (auto& who : out.strands) {
-    executor_->callback([engine = shared_from_this(), who] {
-      const std::function<void()> run = [engine, who] { engine->run_strand(who); };
-      // On a thread of ours: the user's executor may run it where it stands, or wait for room.
-      if (!run_on(who->audience->handle_executor, run)) run();
-    });
+    hand_over(*executor_, who->audience->handle_executor,
+              [engine = shared_from_this(), who] { engine->run_strand(who); });
   }
   // A watch ends only when its hint has returned, and this may be that hint.
   for (auto& watch : out.dropped)

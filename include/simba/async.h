@@ -66,9 +66,12 @@ class SIMBA_EXPORT PendingAcquire {
   std::shared_ptr<State> state_;
 };
 
-// Acquires without a thread that waits. `callback` comes exactly once, on a thread for callbacks
-// and never inside this call. Errors: throws Error (kMisconfigured) for a name or options that
-// cannot work.
+// Acquires without a thread that waits.
+//
+// Threads: `callback` comes exactly once and never inside this call: on the client's
+// `handle_executor`, without one on a thread of ours for callbacks, where it may take its time. It
+// must not throw: nobody is there to catch it, and the program would end.
+// Errors: throws Error (kMisconfigured) for a name or options that cannot work.
 SIMBA_EXPORT PendingAcquire acquire_async(const Client& client, std::string mutex,
                                           AcquireOptions options,
                                           std::function<void(Acquired)> callback);

@@ -26,7 +26,9 @@ struct ClientOptions {
   ContendOptions contend;  // of every contender that does not bring its own
   EventHook on_event;
   LogSink log;
-  HandleExecutor handle_executor;      // for callbacks; empty: threads of ours, as many as it takes
+  // For callbacks of services, and that of acquire_async(); empty: threads of ours, as many as it
+  // takes.
+  HandleExecutor handle_executor;
   std::shared_ptr<Executor> executor;  // time and threads; empty: the real ones
 };
 

@@ -15,8 +15,9 @@ namespace simba::inline v0 {
 // `simba::HeldMutex held = co_await simba::acquire(client, "nightly");`
 //
 // Empty when the time was up or the wish was cancelled; throws Error when waiting could not help.
-// The coroutine goes on on a thread for callbacks. One that is destroyed while it waits is not gone
-// on with: the wish is cancelled, and what comes all the same is given back.
+// The coroutine goes on where the callback of acquire_async() would run; what it lets out ends the
+// program. One that is destroyed while it waits is not gone on with: the wish is cancelled, and
+// what comes all the same is given back.
 class AcquireAwaitable {
  public:
   AcquireAwaitable(const Client& client, std::string mutex, AcquireOptions options)

@@ -29,7 +29,10 @@ struct Event {
   const Error* error = nullptr;  // kRenewalFailed, kCalled
 };
 
-// Called on threads of the engine, outside its lock: must be quick and must not throw.
+// Called on the thread on which it happened, never under a lock of ours and never by way of the
+// `handle_executor`: on threads of ours, that of the deadlines among them, and on the caller's own
+// in lock() and unlock(). So it must be quick: what blocks here delays the next deadlines. It must
+// not throw: nobody is there to catch it.
 using EventHook = std::function<void(const Event&)>;
 
 }  // namespace simba::inline v0

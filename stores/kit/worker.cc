@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <ctime>
 #include <mutex>
 #include <system_error>
@@ -18,6 +17,7 @@
 
 #include "simba/error.h"
 #include "stores/kit/forked.h"
+#include "stores/kit/signals_blocked.h"
 
 namespace simba::kit {
 namespace {
@@ -28,22 +28,6 @@ timespec as_timespec(nanoseconds length) {
   const auto count = std::max<nanoseconds::rep>(length.count(), 0);
   return {count / 1'000'000'000, count % 1'000'000'000};
 }
-
-// New threads inherit the mask: signals belong to threads of the user.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 

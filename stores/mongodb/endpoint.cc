@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "simba/error.h"
+#include "stores/kit/signals_blocked.h"
 
 namespace simba::mongodb {
 namespace {
@@ -91,6 +92,7 @@ struct Closing {
 void close_elsewhere(Endpoint* endpoint) noexcept {
   Closing::all().begin();
   try {
+    const kit::SignalsBlocked blocked;
     std::thread([endpoint] {
       delete endpoint;
       Closing::all().end();

@@ -1,7 +1,12 @@
 #include <mongoc/mongoc.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
+#include <csignal>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "stores/mongodb/mongodb_fixture.h"
@@ -193,6 +198,32 @@ TEST_F(MongodbStoreTest, WorksOnAPoolOfTheUser) {
 }
 
 TEST_F(MongodbStoreTest, IsDeadInAForkedChildAndUnharmedInTheParent) { expect_fork_safe(open()); }
+
+// A thread of its own closes the driver's clients, for half a second.
+TEST_F(MongodbStoreTest, NoThreadThatItLeavesBehindTakesASignal) {
+  const auto threads = [] {
+    namespace fs = std::filesystem;
+    return std::distance(fs::directory_iterator("/proc/self/task"), fs::directory_iterator());
+  };
+  static std::atomic<int> taken;
+  taken = 0;
+  std::signal(SIGUSR1, [](int) { ++taken; });
+  const auto before = threads();
+  auto store = open();
+  take(*store, "L1", "a~1");
+  store.reset();
+  // Only now, because that thread has begun with this one's mask.
+  sigset_t ours, pending;
+  sigemptyset(&ours);
+  sigaddset(&ours, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &ours, nullptr);
+  kill(getpid(), SIGUSR1);
+  ASSERT_TRUE(eventually([&] { return threads() <= before; })) << "some are left";
+  EXPECT_EQ(taken, 0);
+  sigpending(&pending);
+  EXPECT_EQ(sigismember(&pending, SIGUSR1), 1) << "nobody but the user may take it";
+  pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+}
 
 TEST_F(MongodbStoreTest, OnlyWhatMayBeFreeWakes) {
   const auto store = open("appName=waiter"), other = open("appName=owner");

@@ -6,10 +6,10 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <system_error>
 #include <utility>
 
+#include "stores/kit/signals_blocked.h"
 #include "stores/sqlite/forks.h"
 
 namespace simba::sqlite {
@@ -41,22 +41,6 @@ namespace {
 constexpr std::uint32_t kRung = IN_ACCESS | IN_MODIFY;
 // The file under the bell's name may be another one now.
 constexpr std::uint32_t kMoved = IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED;
-
-// New threads inherit the mask: signals belong to threads of the user.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -113,7 +97,7 @@ bool Listener::start() try {
   if (inotify_ < 0) inotify_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
   if (stop_ < 0) stop_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   if (inotify_ < 0 || stop_ < 0) return false;
-  const SignalsBlocked blocked;
+  const kit::SignalsBlocked blocked;
   thread_ = std::make_unique<std::thread>([this] { run(); });
   return true;
 } catch (const std::system_error&) {
