@@ -19,7 +19,7 @@ struct ServerFacts {
   bool can_read_only_scripts = false;  // EVALSHA_RO, from 7.0 on
   // It has been up for a short while and loaded nothing: leases it gave before may be forgotten.
   bool may_have_forgotten = false;
-  std::int64_t started = 0;  // no earlier than this by its own clock, in ms
+  std::int64_t started = 0;  // at the latest, by its own clock, in ms
 };
 
 // One connection: bytes out, replies in.

@@ -72,6 +72,10 @@ Error cannot_open(const Address& address, const Error& error) {
 
 }  // namespace
 
+std::int64_t latest_start(std::int64_t now, std::int64_t uptime) {
+  return (now / 1'000 - uptime + 1) * 1'000;
+}
+
 Dialer::Dialer(RedisOptions options) : options_(std::move(options)) {
   using Topology = RedisOptions::Topology;
   const bool sentinel = options_.topology == Topology::kSentinel;
@@ -198,7 +202,7 @@ void Dialer::inspect(Connection& connection, const std::string& info, const Repl
       field(info, "aof_enabled") == "1" || number(field(info, "rdb_last_load_keys_loaded"), 0) > 0;
   const std::int64_t uptime = number(field(info, "uptime_in_seconds"), 0);
   facts.may_have_forgotten = !persists && options_.restart_guard == RedisOptions::RestartGuard::kOn;
-  facts.started = milliseconds_of(time) - uptime * 1'000;
+  facts.started = latest_start(milliseconds_of(time), uptime);
   const std::string_view policy = field(info, "maxmemory_policy");
   const bool evicts = number(field(info, "maxmemory"), 0) > 0 && policy != "noeviction";
   if (evicts && !warned_of_eviction_.exchange(true)) {

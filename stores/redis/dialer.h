@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,10 @@
 #include "stores/redis/transport.h"
 
 namespace simba::redis {
+
+// When a server has started at the latest, in ms by its clock: an uptime in whole seconds is the
+// difference of two times whose fractions were cut off.
+std::int64_t latest_start(std::int64_t now, std::int64_t uptime);
 
 // Opens connections as the options say, and looks at who answers.
 //

@@ -247,5 +247,12 @@ TEST(RedisFailure, TroubleInAScriptOfRedis6IsKnownByItsWord) {
   EXPECT_EQ(failure(reply("ERR odd"), "here").errc(), Errc::kCorrupt);
 }
 
+// Started at 10.999 s and asked at 12.001 s, a server says 12 - 10.
+TEST(RedisDialer, AServerHasNotBeenUpForLongerThanItsWholeSecondsProve) {
+  EXPECT_EQ(latest_start(12'001, 2), 11'000);
+  EXPECT_EQ(latest_start(12'999, 2), 11'000);
+  EXPECT_EQ(latest_start(12'000, 0), 13'000);
+}
+
 }  // namespace
 }  // namespace simba::redis

@@ -12,7 +12,7 @@ if(SIMBA_BUILD_TESTS)
             redis_wake_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
   # With servers that are killed, followed, moved, and put behind TLS.
-  simba_add_test(NAME redis_server_test SOURCES redis_server_test.cc redis_fixture.cc
+  simba_add_test(NAME redis_server_test SOURCES redis_restart_test.cc redis_server_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
   simba_add_test(NAME redis_topology_test SOURCES redis_topology_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 120 WEIGHT 2)

@@ -1,0 +1,47 @@
+#include "stores/redis/redis_fixture.h"
+#include "testing/servers/relay.h"
+
+// A server that is killed and started again without its data, under contenders that stay.
+namespace simba::redis {
+namespace {
+
+TEST(RedisRestart, ARivalWaitsUntilALeaseThatTheServerForgotHasEnded) {
+  constexpr milliseconds kTtl = 4s, kTransition = 2s;
+  const std::string m = "m";
+  std::unique_ptr<servers::RedisServer> server;
+  try {
+    server = std::make_unique<servers::RedisServer>();
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+  server->start();
+  (*server)({"SET", "simba:{m}:fence", "17"});  // a known mutex: the first term is granted at once
+  servers::Relay relay(server->port());
+  const Client client(open_alone("redis://127.0.0.1:" + std::to_string(relay.port())), {});
+  Contender owner(client, m, lease(kTtl, kTransition));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Client other(open_alone(server->url()), {});
+  Contender rival(other, m, lease(kTtl, kTransition));
+  ASSERT_TRUE(eventually([&] { return (*server)({"ZCARD", "simba:{m}:contender"}) == "1"; }))
+      << "it does not wait in line";
+  // The owner hears nothing of what follows, and works on until its own deadline.
+  relay.stall();
+  server->kill();
+  const LocalTime killed = BootClock::now();
+  server->start();
+  const bool was_owner = owner.is_owner();
+  bool were_both = false;
+  ASSERT_TRUE(eventually([&] {
+    const bool has = rival.is_owner();
+    were_both |= has && owner.is_owner();
+    return has;
+  }));
+  EXPECT_GE(BootClock::now() - killed, kTtl + kTransition) << "the old lease may still have run";
+  EXPECT_TRUE(was_owner) << "it did not outlive the server: nothing was shown";
+  EXPECT_FALSE(were_both);
+  EXPECT_FALSE(owner.is_owner());
+  EXPECT_GT(rival.token(), 17U);
+}
+
+}  // namespace
+}  // namespace simba::redis
