@@ -262,6 +262,25 @@ TEST_F(RedisTest, AQueueOfOurOwnIsNotThatOfJvmSimba) {
   EXPECT_TRUE(eventually([&] { return waiter.woken() > 0; }));
 }
 
+TEST_F(RedisTest, AMutexThatNobodyWaitsForAnyMoreIsHeardOfNoMore) {
+  const auto owner = open();
+  take(*owner, m, "a~1");
+  const auto other = open();
+  std::string mine;
+  const auto heard_by = [&](const std::string& channel) {
+    return admin()({"PUBSUB", "NUMSUB", channel}).substr(channel.size() + 1);
+  };
+  {
+    Waiter waiter(other, m, "w~1");
+    ASSERT_TRUE(waiter.queue());
+    mine = key(':' + admin()({"ZRANGE", key(":contender"), "0", "0"}));
+    EXPECT_EQ(heard_by(key()), "1");
+    EXPECT_EQ(heard_by(mine), "1");
+  }
+  // Not at once: who waits again soon need not subscribe again.
+  EXPECT_TRUE(eventually([&] { return heard_by(key()) == "0" && heard_by(mine) == "0"; }));
+}
+
 TEST_F(RedisTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
   Lines first, second;
   RedisOptions same = redis_options(url("client-name=pair" + m));
