@@ -22,7 +22,7 @@ struct Courier::Errand {
 namespace {
 
 constexpr int kMostHops = 5;
-constexpr unsigned kMostCost = 500;
+constexpr unsigned kMostCost = 500;  // microseconds
 constexpr std::string_view kNames[2][2] = {{"EVALSHA", "EVAL"}, {"EVALSHA_RO", "EVAL_RO"}};
 
 // "MOVED 3999 127.0.0.1:6381"
@@ -38,6 +38,16 @@ std::optional<Address> where_to(const std::string& text, const std::optional<Add
 }
 
 }  // namespace
+
+bool Pipeline::takes(const Request& request) {
+  if (acknowledged_ &&
+      (*acknowledged_ != request.acknowledged || cost_ + request.cost > kMostCost)) {
+    return false;
+  }
+  acknowledged_ = request.acknowledged;
+  cost_ += request.cost;
+  return true;
+}
 
 void Courier::Errand::add_to(Commands& commands, const ServerFacts& facts) const {
   if (asking) commands.add({"ASKING"});
@@ -95,16 +105,13 @@ void Courier::perform(std::span<Request> requests, LocalTime deadline) {
 
 void Courier::perform_on(Node& node, std::span<Errand> errands, LocalTime deadline) {
   while (!errands.empty()) {
-    unsigned cost = 0;
+    Pipeline pipeline;
     std::size_t count = 0;
-    const bool acknowledged = errands.front().request->acknowledged;
-    while (count < errands.size() && (count == 0 || cost < kMostCost) &&
-           errands[count].request->acknowledged == acknowledged) {
-      cost += errands[count++].request->cost;
-    }
+    while (count < errands.size() && pipeline.takes(*errands[count].request)) ++count;
     const std::span<Errand> some = errands.first(count);
     try {
-      acknowledged ? run_acknowledged(node, some, deadline) : run_some(node, some, deadline);
+      some.front().request->acknowledged ? run_acknowledged(node, some, deadline)
+                                         : run_some(node, some, deadline);
     } catch (const Error& error) {
       for (const Errand& each : errands) each.request->error = error;
       if (error.errc() == Errc::kUnreachable) servers_.doubt();

@@ -35,9 +35,22 @@ struct Request {
   std::optional<Error> error;  // instead of a reply
 };
 
-// Brings requests to the servers that serve them, in pipelines of at most half a millisecond of a
-// server's time, and goes where a cluster sends it. A server that has forgotten the scripts is told
-// them again.
+// What goes out together: at most half a millisecond of a server's time, so that nobody else waits
+// longer for it, and at least one request. What replicas must acknowledge goes apart.
+//
+// Threads: one.
+class Pipeline {
+ public:
+  // False: the request goes with the next one.
+  bool takes(const Request& request);
+
+ private:
+  unsigned cost_ = 0;
+  std::optional<bool> acknowledged_;  // as the first is
+};
+
+// Brings requests to the servers that serve them, in pipelines, and goes where a cluster sends it.
+// A server that has forgotten the scripts is told them again.
 //
 // Threads: any.
 // Errors: each request has its own.

@@ -106,8 +106,8 @@ bool wants_another_server(const Reply& error) {
 
 std::string contender_acl() {
   return "ACL SETUSER contender on >PASSWORD ~simba:* &simba:* +@connection +@scripting +@read "
-         "+@transaction +time +info +role +wait +set +del +pexpire +zadd +zrem +zpopmin +publish "
-         "+subscribe +unsubscribe +pubsub";
+         "+time +info +role +wait +set +del +pexpire +zadd +zrem +zpopmin +publish +subscribe "
+         "+unsubscribe +pubsub";
 }
 
 std::string acl_advice() {

@@ -22,8 +22,9 @@ TEST(RedisRestart, ARivalWaitsUntilALeaseThatTheServerForgotHasEnded) {
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
   const Client other(open_alone(server->url()), {});
   Contender rival(other, m, lease(kTtl, kTransition));
-  ASSERT_TRUE(eventually([&] { return (*server)({"ZCARD", "simba:{m}:contender"}) == "1"; }))
-      << "it does not wait in line";
+  ASSERT_TRUE(eventually([&] {
+    return (*server)({"ZCARD", "simba:{m}:contender"}) == "1";
+  })) << "it does not wait in line";
   // The owner hears nothing of what follows, and works on until its own deadline.
   relay.stall();
   server->kill();

@@ -1,5 +1,8 @@
+#include <iterator>
+#include <sstream>
 #include <thread>
 
+#include "stores/redis/failure.h"
 #include "stores/redis/redis_fixture.h"
 #include "testing/servers/relay.h"
 
@@ -26,11 +29,13 @@ class UserTest : public RedisTest {
   }
   std::shared_ptr<Store> open_as_user() { return open_alone(with_user(), log.sink()); }
 
-  // What docs/redis.md grants.
-  const std::vector<std::string> contender{
-      "~simba:*", "&simba:*", "+@connection", "+@scripting",  "+@read",   "+time", "+info",
-      "+role",    "+wait",    "+set",         "+del",         "+pexpire", "+zadd", "+zrem",
-      "+zpopmin", "+publish", "+subscribe",   "+unsubscribe", "+pubsub"};
+  // What the store tells an administrator to run, without the name and the password.
+  static std::vector<std::string> rules_of(const std::string& command) {
+    std::istringstream words(command.substr(command.find(">PASSWORD ") + 10));
+    return {std::istream_iterator<std::string>(words), {}};
+  }
+
+  const std::vector<std::string> contender = rules_of(contender_acl());
   const std::vector<std::string> observer{"%R~simba:*",  "&simba:*",    "+@connection", "+@read",
                                           "+evalsha_ro", "+eval_ro",    "+time",        "+info",
                                           "+subscribe",  "+unsubscribe"};
@@ -52,6 +57,12 @@ TEST_F(UserTest, AContenderNeedsOnlyWhatThePageGrants) {
   EXPECT_TRUE(eventually([&] { return hints.count() > before; }));
   EXPECT_EQ(take(*other, m, "b~1").owner.id, "b~1");
   EXPECT_EQ(store->list(m, 10, soon()).size(), 1u);
+  const Token last = observe(*other, m).owner.token;
+  EXPECT_TRUE(store->evict(m, "b~1", last, Eviction::kFreeNow, soon()).is_free());
+  // There is no replica here: WAIT was allowed, and counted none.
+  const auto careful = open_alone(with_user() + "&replicas=1", log.sink());
+  EXPECT_THAT(error_of([&] { take(*careful, m, "c~1", 0, 20s, 10s, soon(1s)); }),
+              HasSubstr("0 of 1 replicas"));
 }
 
 TEST_F(UserTest, AnObserverNeedsNoRightToWrite) {

@@ -1,7 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <limits>
+#include <sstream>
 
 #include "simba/redis.h"
 #include "stores/redis/commands.h"
@@ -245,6 +247,60 @@ TEST(RedisFailure, TroubleInAScriptOfRedis6IsKnownByItsWord) {
     EXPECT_FALSE(wants_another_server(reply(text))) << text;
   }
   EXPECT_EQ(failure(reply("ERR odd"), "here").errc(), Errc::kCorrupt);
+}
+
+// How many of these go out together, one pipeline after the other.
+std::vector<int> pipelines(const std::vector<Request>& requests) {
+  std::vector<int> counts;
+  for (std::size_t i = 0; i < requests.size();) {
+    Pipeline pipeline;
+    counts.push_back(0);
+    while (i < requests.size() && pipeline.takes(requests[i])) ++i, ++counts.back();
+  }
+  return counts;
+}
+
+Request costing(unsigned microseconds, bool acknowledged = false) {
+  Request request;
+  request.cost = microseconds;
+  request.acknowledged = acknowledged;
+  return request;
+}
+
+TEST(RedisPipeline, TakesHalfAMillisecondOfTheServersTimeAtMost) {
+  EXPECT_THAT(pipelines(std::vector<Request>(11, costing(100))), ElementsAre(5, 5, 1));
+  EXPECT_THAT(pipelines({costing(499), costing(2), costing(498), costing(1)}),
+              ElementsAre(1, 2, 1));
+  EXPECT_THAT(pipelines({costing(9'000), costing(1)}), ElementsAre(1, 1)) << "at least one";
+}
+
+TEST(RedisPipeline, WhatReplicasMustAcknowledgeGoesApart) {
+  EXPECT_THAT(pipelines({costing(1), costing(1), costing(1, true), costing(1)}),
+              ElementsAre(2, 1, 1));
+}
+
+// A script holds up everybody, as a pipeline does not.
+TEST(RedisPipeline, AThousandRenewalsAreManyShortScriptsInManyPipelines) {
+  const Requests make(redis_options("redis:"), "me~1");
+  const std::vector<Claim> claims(make.per_request(),
+                                  Claim{"m", "a~1", 7, 0, milliseconds(10), {}});
+  const Request script = make.renew(claims);
+  EXPECT_LE(script.cost, 100U);
+  EXPECT_GE(script.cost, 2 * claims.size()) << "of a renewal";
+  const std::vector<Request> all(1'000 / claims.size(), script);
+  for (const int count : pipelines(all)) EXPECT_LE(count * script.cost, 500U);
+}
+
+// One line, whatever the page has between its words.
+std::string joined(std::istream&& in) {
+  std::string all;
+  for (std::string word; in >> word;) all += word + ' ';
+  return all;
+}
+
+TEST(RedisFailure, ThePageGrantsWhatTheErrorSays) {
+  EXPECT_THAT(joined(std::ifstream(SIMBA_REDIS_PAGE)),
+              HasSubstr(joined(std::istringstream(contender_acl()))));
 }
 
 // Started at 10.999 s and asked at 12.001 s, a server says 12 - 10.
