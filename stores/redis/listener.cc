@@ -98,8 +98,15 @@ std::shared_ptr<Listener::Ear> Listener::ear_of(const std::shared_ptr<Node>& nod
       bell->quiet();
     }
     const Address* address = node->address() ? &*node->address() : nullptr;
-    auto connection = courier->dialer().open(address, Dialer::Purpose::kSubscription, stop);
-    return std::make_unique<redis::Messages>(std::move(connection), node, subscriptions, bell, id);
+    try {
+      auto connection = courier->dialer().open(address, Dialer::Purpose::kSubscription, stop);
+      return std::make_unique<redis::Messages>(std::move(connection), node, subscriptions, bell,
+                                               id);
+    } catch (const Error&) {
+      // A dead master has a successor, and who only waits would hear of it at the next poll alone.
+      courier->servers().ask_again(BootClock::now() + courier->dialer().options().connect_timeout);
+      throw;
+    }
   };
   parts.hint = [watchers = watchers_](std::string_view mutex) {
     if (!mutex.empty()) watchers->wake(mutex);  // each is told once it is subscribed

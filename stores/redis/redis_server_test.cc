@@ -330,6 +330,23 @@ TEST_F(TlsTest, ManyThreadsShareOneConnection) {
   EXPECT_EQ(pairs, 600);
 }
 
+TEST_F(TlsTest, AServerThatWantsToKnowItsClientsIsShownACertificate) {
+  servers::RedisServer strict({.transport = servers::RedisSettings::Transport::kTls,
+                               .config = {{"tls-auth-clients", "yes"}}});
+  strict.start();
+  const servers::Certificates& known = strict.certificates();
+  known.make("client", "ca", "DNS:client.example");
+  known.make_authority("stranger");
+  known.make("unknown", "stranger", "DNS:client.example");
+  const auto url_as = [&](const std::string& who) {
+    return strict.url(std::string(kUnguarded) + "&connect-timeout=2000&cert-file=" +
+                      known.certificate(who).string() + "&key-file=" + known.key(who).string());
+  };
+  EXPECT_EQ(take(*open(url_as("client")), m, "a~1").owner.id, "a~1");
+  EXPECT_NE(error_of([&] { take(*open(url_as("unknown")), m, "b~1"); }), "none");
+  EXPECT_NE(error_of([&] { take(*open(strict.url(kUnguarded)), m, "b~1"); }), "none");
+}
+
 TEST_F(TlsTest, AServerThatCannotProveItIsRefused) {
   const std::string plain = "127.0.0.1:" + std::to_string(server->port());
   EXPECT_THAT(error_of([&] { observe(*open("rediss://" + plain), m); }), HasSubstr("ca-file"));

@@ -188,6 +188,85 @@ TEST_F(ClusterTest, ADeadMasterFailsItsOwnMutexesAlone) {
   }
 }
 
+// What the replica had is kept; here it had everything.
+TEST_F(ClusterTest, AReplicaThatSucceedsItsMasterKeepsTermsAndWakesWaiters) {
+  const std::string m = "m";
+  const std::size_t from = cluster->owner(slot_of(m));
+  servers::RedisServer& replica = cluster->add_replica(from);
+  const Client client(open(url), {}), other(open(url), {});
+  ContendOptions options = lease(40s, 20s);
+  options.safety_poll = 60s;  // only a message is in time
+  Contender owner(client, m, options);
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Token token = owner.token();
+  Contender waiter(other, m, options);
+  servers::RedisServer& master = (*cluster)[from];
+  ASSERT_TRUE(eventually([&] { return master({"ZCARD", "simba:{m}:contender"}) == "1"; }));
+  ASSERT_TRUE(eventually(
+      [&] { return replica.info("slave_repl_offset") == master.info("master_repl_offset"); }));
+  master.kill();
+  ASSERT_TRUE(eventually([&] { return replica.info("role") == "master"; }, 40s));
+  const auto store = open(url);
+  ASSERT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(take(*store, m, "c~1").owner.token, token); }) == "none";
+  }));
+  EXPECT_EQ(renew(*store, m, owner.wire_id(), token).owner.token, token);
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(owner.released(), 0);
+  EXPECT_EQ(waiter.acquired(), 0);
+  ASSERT_TRUE(eventually([&] {
+    return replica({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n1");
+  })) << "subscriptions follow the master";
+  owner.stop();
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); })) << "it was not woken";
+  EXPECT_GT(waiter.token(), token);
+}
+
+// What the replica did not have is forgotten, and nobody keeps what the new master denies.
+TEST_F(ClusterTest, ATermThatTheReplicaDidNotHaveEndsAndContentionGoesOn) {
+  const std::string m = "m";
+  const std::size_t from = cluster->owner(slot_of(m));
+  servers::RedisServer& replica = cluster->add_replica(from);
+  // It knows no such password, and does not get through to its master again.
+  replica({"CONFIG", "SET", "masterauth", "nonsense"});
+  (*cluster)[from]({"CLIENT", "KILL", "TYPE", "replica"});
+  ASSERT_TRUE(eventually([&] { return replica.info("master_link_status") == "down"; }));
+  const Client client(open(url), {});
+  Contender owner(client, m, lease(4s, 2s));
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  const Token token = owner.token();
+  (*cluster)[from].kill();
+  ASSERT_TRUE(eventually([&] { return replica.info("role") == "master"; }, 40s));
+  EXPECT_TRUE(eventually([&] { return owner.acquired() > 1 && owner.is_owner(); }));
+  EXPECT_EQ(owner.released(), owner.acquired() - 1) << "it was told of each end";
+  EXPECT_GT(owner.token(), token);
+}
+
+TEST_F(TopologyTest, AClusterIsServedByTls) {
+  try {
+    servers::RedisCluster cluster(
+        servers::RedisSettings{.transport = servers::RedisSettings::Transport::kTls, .config = {}});
+    cluster.start();
+    const auto store = open(cluster.url(kUnguarded));
+    for (int i = 0; i < 12; ++i) {
+      const std::string m = "m" + std::to_string(i);
+      EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
+      EXPECT_EQ(cluster[cluster.owner(slot_of(m))]({"GET", "simba:{" + m + "}"}), "a~1");
+    }
+    const auto other = open(cluster.url(kUnguarded));
+    EXPECT_EQ(observe(*other, "m0").owner.id, "a~1");
+    const Hints hints(*other, "m0");
+    ASSERT_TRUE(hints.awaits_live());
+    release(*store, "m0", "a~1");
+    EXPECT_TRUE(eventually([&] { return hints.count() > 1; }));
+    EXPECT_THAT(
+        error_of([&] { take(*open("rediss+cluster://" + cluster.addresses()), "m1", "b~1"); }),
+        HasSubstr("ca-file"));
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+}
+
 TEST_F(ClusterTest, AServerOfAClusterAskedAsOneSaysWhatToWrite) {
   const auto store = open((*cluster)[0].url(kUnguarded));
   std::string said;

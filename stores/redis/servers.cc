@@ -109,6 +109,11 @@ void Servers::doubt() {
   slots_.clear();
 }
 
+void Servers::ask_again(LocalTime deadline) try {
+  if (!only_) learn(deadline);
+} catch (const Error&) {  // whoever claims next is told
+}
+
 void Servers::on_change(std::function<void()> told) {
   const std::lock_guard lock(guard_);
   told_ = std::move(told);

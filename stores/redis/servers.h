@@ -31,6 +31,8 @@ class Servers {
   void moved(std::uint16_t slot, const Address& address);
   // The map may be wrong: it is asked for again.
   void doubt();
+  // The same, and asks at once. Where nobody answers, the map stays as it is.
+  void ask_again(LocalTime deadline);
   // Told, on any thread, when slots have moved, or may have.
   void on_change(std::function<void()> told);
   // Of a slot, as far as it is known now; null: it is not.

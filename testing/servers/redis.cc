@@ -21,13 +21,29 @@ std::string content(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-void run(const std::vector<std::string>& words, const fs::path& directory) {
-  Process process({.words = words,
-                   .directory = directory,
-                   .log = directory / "tool.log",
-                   .environment = {},
-                   .user = {}});
-  if (!process.wait(30s)) throw std::runtime_error(words[0] + " does not end");
+// What servers that trust each other share.
+RedisSettings with_certificates(RedisSettings settings) {
+  if (settings.transport == RedisSettings::Transport::kPlain || settings.certificates) {
+    return settings;
+  }
+  auto made = std::make_shared<Certificates>();
+  made->make_authority("ca");
+  made->make("server", "ca", "DNS:localhost,IP:127.0.0.1");
+  settings.certificates = std::move(made);
+  return settings;
+}
+
+RedisSettings of_a_cluster(RedisSettings settings) {
+  settings = with_certificates(std::move(settings));
+  if (settings.certificates) {
+    settings.config.emplace_back("tls-cluster", "yes");
+    settings.config.emplace_back("tls-replication", "yes");
+  }
+  settings.config.emplace_back("cluster-enabled", "yes");
+  settings.config.emplace_back("cluster-node-timeout", "3000");
+  settings.config.emplace_back("cluster-allow-replica-migration", "no");  // also without slots
+  settings.config.emplace_back("cluster-port", "BUS");
+  return settings;
 }
 
 // redis-cli's output. Each call has a file of its own: threads may ask at once.
@@ -62,7 +78,7 @@ void need_redis() {
 }
 
 RedisServer::RedisServer(RedisSettings settings)
-    : Server(Recipe{}), settings_(std::move(settings)) {
+    : Server(Recipe{}), settings_(with_certificates(std::move(settings))) {
   need_redis();
   const bool tls = settings_.transport == RedisSettings::Transport::kTls;
   const std::string port = std::to_string(this->port()), path = directory_.path().string();
@@ -82,9 +98,9 @@ RedisServer::RedisServer(RedisSettings settings)
                                  "--port",
                                  tls ? "0" : port};
   if (tls) {
-    make_certificates();
-    words.insert(words.end(), {"--tls-port", port, "--tls-cert-file", path + "/server.crt",
-                               "--tls-key-file", path + "/server.key", "--tls-ca-cert-file",
+    words.insert(words.end(), {"--tls-port", port, "--tls-cert-file",
+                               certificates().certificate("server").string(), "--tls-key-file",
+                               certificates().key("server").string(), "--tls-ca-cert-file",
                                authority().string(), "--tls-auth-clients", "optional"});
   }
   for (const auto& [name, value] : settings_.config) {
@@ -99,23 +115,6 @@ RedisServer::RedisServer(RedisSettings settings)
     const std::string said = (*this)({"PING"});
     return said == "PONG" || said.starts_with("NOAUTH");
   };
-}
-
-void RedisServer::make_certificates() const {
-  if (find_program({"openssl"}).empty())
-    throw Unavailable("there is no openssl on the PATH (Debian: openssl)");
-  const fs::path& here = directory_.path();
-  run({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-       "-days", "2", "-subj", "/CN=simba test authority", "-keyout", "ca.key", "-out", "ca.crt"},
-      here);
-  run({"openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
-       "/CN=localhost", "-keyout", "server.key", "-out", "server.csr"},
-      here);
-  std::ofstream(here / "names") << "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
-  run({"openssl", "x509", "-req", "-in", "server.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
-       "-CAcreateserial", "-days", "2", "-extfile", "names", "-out", "server.crt"},
-      here);
-  if (!fs::exists(here / "server.crt")) throw std::runtime_error(content(here / "tool.log"));
 }
 
 std::string RedisServer::url(const std::string& query) const {
@@ -229,15 +228,8 @@ void RedisSentinels::fail_over() {
   await("all to follow", [&] { return servers_[master()]->info("connected_slaves") == "2"; });
 }
 
-RedisCluster::RedisCluster(const RedisSettings& settings) {
-  for (auto& master : masters_) {
-    RedisSettings with = settings;
-    with.config.emplace_back("cluster-enabled", "yes");
-    with.config.emplace_back("cluster-node-timeout", "3000");
-    with.config.emplace_back("cluster-allow-replica-migration", "no");  // also without slots
-    with.config.emplace_back("cluster-port", "BUS");
-    master = std::make_unique<RedisServer>(with);
-  }
+RedisCluster::RedisCluster(RedisSettings settings) : settings_(of_a_cluster(std::move(settings))) {
+  for (auto& master : masters_) master = std::make_unique<RedisServer>(settings_);
 }
 
 void RedisCluster::start() {
@@ -263,6 +255,24 @@ void RedisCluster::start() {
   });
 }
 
+RedisServer& RedisCluster::add_replica(std::size_t of) {
+  RedisServer& replica = *replicas_.emplace_back(std::make_unique<RedisServer>(settings_));
+  replica.start();
+  await("the replica", [&] {
+    (*masters_[of])({"CLUSTER", "MEET", "127.0.0.1", std::to_string(replica.port()),
+                     std::to_string(replica.bus_port())});
+    replica({"CLUSTER", "REPLICATE", id(of)});
+    return replica.info("master_link_status") == "up";
+  });
+  // Who votes must know whom it is to succeed.
+  for (const auto& master : masters_) {
+    await("the others to hear of it", [&] {
+      return (*master)({"CLUSTER", "NODES"}).find("slave " + id(of)) != std::string::npos;
+    });
+  }
+  return replica;
+}
+
 std::string RedisCluster::addresses() const {
   std::string all;
   for (const auto& each : masters_) all += (all.empty() ? "" : ",") + each->address();
@@ -270,7 +280,12 @@ std::string RedisCluster::addresses() const {
 }
 
 std::string RedisCluster::url(const std::string& query) const {
-  return "redis+cluster://" + addresses() + (query.empty() ? "" : "?" + query);
+  std::string all = query;
+  if (settings_.certificates) {
+    all = "ca-file=" + masters_[0]->authority().string() + (query.empty() ? "" : "&" + query);
+  }
+  return (settings_.certificates ? "rediss+cluster://" : "redis+cluster://") + addresses() +
+         (all.empty() ? "" : "?" + all);
 }
 
 std::size_t RedisCluster::owner(unsigned slot) const {

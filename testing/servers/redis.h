@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "testing/servers/certificates.h"
 #include "testing/servers/directory.h"
 #include "testing/servers/port.h"
 #include "testing/servers/server.h"
@@ -20,6 +21,8 @@ void need_redis();
 struct RedisSettings {
   enum class Transport { kPlain, kTls };
   Transport transport = Transport::kPlain;  // kTls: nothing else is spoken on its port
+  // Of TLS: "ca", and "server", which it certifies; null: of its own.
+  std::shared_ptr<const Certificates> certificates = nullptr;
   // More options of redis-server: {"appendonly", "yes"}.
   std::vector<std::pair<std::string, std::string>> config;
 };
@@ -35,7 +38,8 @@ class RedisServer : public Server {
   std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
   std::filesystem::path socket() const { return directory_.path() / "r.sock"; }
   // Of TLS: who vouches for the server.
-  std::filesystem::path authority() const { return directory_.path() / "ca.crt"; }
+  std::filesystem::path authority() const { return settings_.certificates->certificate("ca"); }
+  const Certificates& certificates() const { return *settings_.certificates; }
   // `redis://127.0.0.1:port`, or `rediss://` with the authority.
   std::string url(const std::string& query = {}) const;
   // A command, by redis-cli; what it prints, without the last newline.
@@ -45,8 +49,6 @@ class RedisServer : public Server {
   std::string info(const std::string& name) const;
 
  private:
-  void make_certificates() const;
-
   const RedisSettings settings_;
   Directory directory_;
   Port port_, bus_;
@@ -75,15 +77,17 @@ class RedisSentinels {
   std::array<std::unique_ptr<Sentinel>, 3> sentinels_;
 };
 
-// Three masters that share the slots.
+// Three masters that share the slots, and replicas where they are asked for.
 class RedisCluster {
  public:
-  explicit RedisCluster(const RedisSettings& settings = {});
+  explicit RedisCluster(RedisSettings settings = {});
 
   void start();  // and waits until all slots are served
   std::string addresses() const;
   std::string url(const std::string& query = {}) const;
   RedisServer& operator[](std::size_t index) { return *masters_.at(index); }
+  // One more server, which follows this master and is chosen when it dies. It lives as the cluster.
+  RedisServer& add_replica(std::size_t of);
   // Who serves a slot.
   std::size_t owner(unsigned slot) const;
   // Begins to move a slot: keys that are not here any more are asked for there.
@@ -97,7 +101,9 @@ class RedisCluster {
  private:
   std::string id(std::size_t index) const;
 
+  const RedisSettings settings_;
   std::array<std::unique_ptr<RedisServer>, 3> masters_;
+  std::vector<std::unique_ptr<RedisServer>> replicas_;
 };
 
 }  // namespace simba::servers
