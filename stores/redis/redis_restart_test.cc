@@ -21,7 +21,9 @@ TEST(RedisRestart, ARivalWaitsUntilALeaseThatTheServerForgotHasEnded) {
   Contender owner(client, m, lease(kTtl, kTransition));
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
   const Client other(open_alone(server->url()), {});
-  Contender rival(other, m, lease(kTtl, kTransition));
+  ContendOptions hasty = lease(kTtl, kTransition);
+  hasty.safety_poll = 200ms;
+  Contender rival(other, m, hasty);
   ASSERT_TRUE(eventually([&] {
     return (*server)({"ZCARD", "simba:{m}:contender"}) == "1";
   })) << "it does not wait in line";
