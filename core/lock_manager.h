@@ -114,6 +114,8 @@ class Locks : public std::enable_shared_from_this<Locks> {
   std::shared_ptr<const LockManager::BeatHook> hook_;
 
   std::mutex beating_;  // one at a time
+  // Guarded by beating_:
+  std::size_t looked_at_ = 0;  // names, in order, that are done in this round
 };
 
 }  // namespace simba::core

@@ -9,6 +9,7 @@ namespace simba::core {
 namespace {
 
 constexpr std::size_t kLookAt = 1'000;     // records in one beat
+constexpr std::size_t kFarthest = 20'000;  // a list begins at the first name: those behind it cost
 constexpr std::size_t kClearAtMost = 100;  // of these
 
 thread_local bool is_in_beat = false;
@@ -96,14 +97,23 @@ void Locks::measure(Beat& beat) {
 // not touched. Contenders of JVM versions before 3.3 keep id and token from term to term, so one
 // that was expired when it was listed may own again by now: it loses its name, and nobody enters
 // early.
+//
+// Each beat goes on behind the names that the last one has looked at, by their number: what order
+// names have is the store's affair.
 void Locks::clear(Beat& beat, const std::string& prefix) {
-  for (const Listed& each : client_.list(prefix, kLookAt)) {
+  const std::size_t most = looked_at_ + kLookAt;
+  const std::vector<Listed> all = client_.list(prefix, most);
+  while (looked_at_ < all.size()) {
+    const Listed& each = all[looked_at_];
     const MutexOwner& owner = each.observation.owner;
-    if (!each.observation.is_free() || owner.id.empty()) continue;
-    if (beat.cleared == kClearAtMost) return;
+    const bool is_left = each.observation.is_free() && !owner.id.empty();
+    if (is_left && beat.cleared == kClearAtMost) return;
+    ++looked_at_;  // one that cannot be cleared does not keep us from the others
+    if (!is_left) continue;
     client_.evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease);
     ++beat.cleared;
   }
+  if (all.size() < most || most >= kFarthest) looked_at_ = 0;
 }
 
 void Locks::tell(const Beat& beat) {

@@ -161,6 +161,26 @@ TEST_F(LockManagerBeatTest, WhatIsClearedCanBeBoundToAPrefixOrForbidden) {
   EXPECT_EQ(row("mine/1").owner.id, "dead~1");
 }
 
+TEST_F(LockManagerBeatTest, AllNamesHaveTheirTurnBeatByBeat) {
+  const auto name = [](int i) { return "row/" + std::to_string(10'000 + i); };
+  constexpr int kNames = 2'500;
+  // The first are free already: there is nothing to clear among them.
+  for (int i = 0; i < kNames; ++i) {
+    const std::string id = name(i);
+    take_and_forget(id);
+    const Claim claim{id, "dead~1", 0, 0, 2s, 1s};
+    if (i < kNames - 150) rows->release({&claim, 1}, executor->now() + 1s);
+  }
+  executor->advance(4s);
+  std::vector<std::size_t> cleared;
+  for (int i = 0; i < 4; ++i) cleared.push_back(manager->beat().cleared);
+  EXPECT_THAT(cleared, ::testing::ElementsAre(0, 0, 100, 50)) << "1,000 names a beat, 100 of them";
+  EXPECT_EQ(row(name(kNames - 1)).owner.id, "");
+  take_and_forget(name(0));
+  executor->advance(4s);
+  EXPECT_EQ(manager->beat().cleared, 1U) << "and then from the beginning";
+}
+
 TEST_F(LockManagerBeatTest, ABeatSurvivesItsOwnErrors) {
   LockManager::Lock& lock = hold("a");
   int told = 0;
