@@ -11,7 +11,7 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME mongodb_clock_test SOURCES mongodb_clock_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping)
   # With servers that are killed, cut off and told to fail.
-  simba_add_test(NAME mongodb_server_test SOURCES mongodb_server_test.cc mongodb_fixture.cc ../kit/fixture.cc
+  simba_add_test(NAME mongodb_server_test SOURCES mongodb_server_test.cc mongodb_tls_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 120)
   # Three of them, started once for all cases.
   simba_add_test(NAME mongodb_set_test SOURCES mongodb_set_test.cc mongodb_fixture.cc ../kit/fixture.cc

@@ -161,13 +161,15 @@ bool MongodbServer::look() try {
 }
 
 std::string MongodbServer::direct_url(const std::string& user) const {
-  return "mongodb://" + (user.empty() ? "" : user + "@") + host() + "/?directConnection=true";
+  return "mongodb://" + (user.empty() ? "" : user + "@") + host() + "/?directConnection=true" +
+         (settings_.query.empty() ? "" : "&" + settings_.query);
 }
 
 std::string MongodbServer::url(const std::string& user, const std::string& query) const {
   const bool alone = settings_.kind == MongodbSettings::Kind::kAlone;
   return "mongodb://" + (user.empty() ? "" : user + "@") + host() + "/?" +
          (alone ? "directConnection=true" : std::string("replicaSet=") + kSet) +
+         (settings_.query.empty() ? "" : "&" + settings_.query) +
          (query.empty() ? "" : "&" + query);
 }
 

@@ -30,6 +30,7 @@ struct MongodbSettings {
   Kind kind = Kind::kOneNode;
   std::string password;              // of the user `root`; empty: everybody is let in
   std::vector<std::string> options;  // more of mongod's
+  std::string query;                 // more of every URL to it: "tls=true"
 };
 
 // A mongod on loopback.

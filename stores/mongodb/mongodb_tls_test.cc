@@ -1,0 +1,117 @@
+#include <fstream>
+
+#include "stores/mongodb/mongodb_fixture.h"
+#include "testing/servers/certificates.h"
+#include "testing/servers/relay.h"
+
+// Servers that speak TLS alone, and prove who they are, or do not.
+namespace simba::mongodb {
+namespace {
+
+using servers::MongodbServer;
+using servers::MongodbSettings;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class MongodbTlsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_mongodb();
+      certificates_ = std::make_unique<servers::Certificates>();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    certificates_->make_authority("ca");
+    certificates_->make_authority("stranger");
+  }
+  // A server that is certified as this host: "IP:127.0.0.1".
+  std::unique_ptr<MongodbServer> start(const std::string& host) const {
+    certificates_->make("server", "ca", host);
+    const std::string both = certificates_->certificate("server").string() + ".pem";
+    std::ofstream(both) << std::ifstream(certificates_->certificate("server")).rdbuf()
+                        << std::ifstream(certificates_->key("server")).rdbuf();
+    MongodbSettings settings;
+    settings.options = {"--tlsMode",
+                        "requireTLS",
+                        "--tlsCertificateKeyFile",
+                        both,
+                        "--tlsCAFile",
+                        certificates_->certificate("ca").string(),
+                        "--tlsAllowConnectionsWithoutCertificates"};
+    // For the test's own commands: whoever it is.
+    settings.query = "tls=true&tlsInsecure=true";
+    auto server = std::make_unique<MongodbServer>(settings);
+    server->start();
+    return server;
+  }
+  std::shared_ptr<Store> open(std::uint16_t port, const std::string& more) const {
+    return open_mongodb(mongodb_options("mongodb://127.0.0.1:" + std::to_string(port) +
+                                        "/?directConnection=true" + more));
+  }
+  std::string trusting(const std::string& authority) const {
+    return "&tls=true&tlsCAFile=" + certificates_->certificate(authority).string();
+  }
+
+ private:
+  std::unique_ptr<servers::Certificates> certificates_;
+};
+
+TEST_F(MongodbTlsTest, AServerThatProvesWhoItIsServesAndAnotherIsToldNothing) {
+  const auto server = start("IP:127.0.0.1");
+  const auto store = open(server->port(), trusting("ca"));
+  const auto other = open(server->port(), trusting("ca") + "&appName=other");
+  const Observation held = take(*store, "L1", "a~1");
+  EXPECT_EQ(renew(*store, "L1", "a~1", held.owner.token).owner.token, held.owner.token);
+  std::atomic<int> wakes{0};
+  const auto watch = other->watch("L1", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  wakes = 0;
+  release(*store, "L1", "a~1");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+  EXPECT_NE(
+      error_of([&] { take(*open(server->port(), ""), "L2", "b~1", 0, BootClock::now() + 3s); }),
+      "none")
+      << "in the clear";
+  for (const std::string& wrong : {trusting("stranger"), std::string("&tls=true")}) {
+    EXPECT_THAT(error_of([&] {
+                  take(*open(server->port(), wrong), "L2", "b~1", 0, BootClock::now() + 3s);
+                }),
+                AllOf(Not("none"), HasSubstr("TLS")))
+        << wrong;
+  }
+  EXPECT_TRUE(observe(*store, "L2").is_free());
+}
+
+TEST_F(MongodbTlsTest, AServerThatIsCertifiedAsAnotherHostIsRefused) {
+  const auto server = start("DNS:elsewhere.example");
+  EXPECT_THAT(error_of([&] {
+                take(*open(server->port(), trusting("ca")), "L1", "a~1", 0, BootClock::now() + 3s);
+              }),
+              AllOf(Not("none"), HasSubstr("TLS")));
+}
+
+TEST_F(MongodbTlsTest, ASilentServerCostsACallItsDeadline) {
+  const auto server = start("IP:127.0.0.1");
+  servers::Relay relay(server->port());
+  const auto store = open(relay.port(), trusting("ca"));
+  const Observation held = take(*store, "L1", "a~1");
+  relay.stall();
+  LocalTime began = BootClock::now();
+  EXPECT_THAT(error_of([&] { renew(*store, "L1", "a~1", held.owner.token, began + 300ms); }),
+              StartsWith("the deadline passed"));
+  EXPECT_LT(BootClock::now() - began, 3s);
+  // Silent before it has proved anything.
+  const auto late = open(relay.port(), trusting("ca") + "&appName=late");
+  began = BootClock::now();
+  EXPECT_NE(error_of([&] { take(*late, "L1", "b~1", 0, began + 300ms); }), "none");
+  EXPECT_LT(BootClock::now() - began, 3s);
+  relay.mend();
+  EXPECT_EQ(insist([&] { return renew(*store, "L1", "a~1", held.owner.token); }).owner.token,
+            held.owner.token);
+}
+
+}  // namespace
+}  // namespace simba::mongodb
