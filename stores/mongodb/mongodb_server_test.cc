@@ -262,6 +262,35 @@ TEST_F(MongodbServerTest, AKilledServerComesBackWithWhatItAcknowledged) {
   EXPECT_TRUE(eventually([&] { return wakes > 0; }));
 }
 
+// By what the server writes down of itself.
+TEST_F(MongodbServerTest, ABatchOfRenewalsIsOneUpdate) {
+  constexpr int kTerms = 200;
+  MongodbServer server;
+  server.start();
+  const auto store = open(server.url());
+  std::vector<std::string> names, ids;
+  std::vector<Claim> claims;
+  for (int i = 0; i < kTerms; ++i) {
+    names.push_back("L" + std::to_string(1'000 + i));
+    ids.push_back("a~" + std::to_string(i));
+  }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    claims.push_back({names[i], ids[i], 0, 0, 20s, 10s});
+  const Answers taken = store->contend(claims, soon());
+  for (std::size_t i = 0; i < names.size(); ++i) claims[i].token = observed(taken[i]).owner.token;
+  server.command(R"({"profile": 2})", "MongoLocks");
+  const Answers renewed = store->contend(claims, soon());
+  server.command(R"({"profile": 0})", "MongoLocks");
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    EXPECT_EQ(observed(renewed[i]).owner.id, ids[i]);
+  }
+  const std::string seen = server.command(
+      R"({"aggregate": "system.profile", "cursor": {}, "pipeline": [
+        {"$match": {"ns": "MongoLocks.pessimisticLocks"}}, {"$group": {"_id": "$op", "n": {"$sum": 1}}}]})",
+      "MongoLocks");
+  EXPECT_THAT(seen, HasSubstr(R"("firstBatch" : [ { "_id" : "update", "n" : 1 } ])"));
+}
+
 TEST_F(MongodbServerTest, NobodyThereIsSaidWithTheAddress) {
   const servers::Port nobody;
   const std::string where = "127.0.0.1:" + std::to_string(nobody.number());
