@@ -4,7 +4,26 @@
 namespace simba::mysql {
 namespace {
 
-class MysqlBellTest : public MysqlTest {};
+class MysqlBellTest : public MysqlTest {
+ protected:
+  // For less than a second.
+  bool somebody_fell_asleep() {
+    asleep_ = BootClock::now();
+    return count_connections("STATE = 'User sleep' AND TIME = 0") == 1;
+  }
+  // How long the quickest took, from when somebody had fallen asleep.
+  milliseconds best_of_five(const std::function<void(int round)>& run) {
+    milliseconds best = milliseconds::max();
+    for (int round = 0; round < 5 && !HasFatalFailure(); ++round) {
+      run(round);
+      best = std::min(best, std::chrono::duration_cast<milliseconds>(BootClock::now() - asleep_));
+    }
+    return best;
+  }
+
+ private:
+  LocalTime asleep_{};  // when it was last looked
+};
 
 TEST_F(MysqlBellTest, AThirdProcessThatWaitsIsNotPromisedARing) {
   std::vector<std::shared_ptr<Store>> stores;
@@ -25,22 +44,24 @@ TEST_F(MysqlBellTest, AThirdProcessThatWaitsIsNotPromisedARing) {
   EXPECT_TRUE(eventually([&] { return watches[1]->is_live(); })) << "there is a place now";
 }
 
+// A sleep lasts two seconds, and is seen to have just begun: whoever is up within half a second was
+// woken. The best of five tells, because the machine may be busy.
 TEST_F(MysqlBellTest, WhoSleepsAtTheBellIsWokenByAReleaseElsewhere) {
   make_user();
   make_table();
   grant();
   const auto store = open_elsewhere(user), other = open_elsewhere(user);
-  take(*other, "report", "a~1");
   std::atomic<int> wakes{0};
   const auto watch = store->watch("report", {}, [&] { ++wakes; });
-  // Nothing has changed for a while.
-  ASSERT_TRUE(
-      eventually([&] { return count_connections("STATE = 'User sleep' AND TIME_MS > 250") == 1; }));
-  wakes = 0;
-  const LocalTime began = BootClock::now();
-  release(*other, "report", "a~1");
-  EXPECT_TRUE(eventually([&] { return wakes > 0; }, 5s));
-  EXPECT_LT(BootClock::now() - began, 5s) << "it slept on";
+  const auto best = best_of_five([&](int round) {
+    const std::string id = "a~" + std::to_string(round);
+    take(*other, "report", id);
+    ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); }));
+    wakes = 0;
+    release(*other, "report", id);
+    ASSERT_TRUE(eventually([&] { return wakes > 0; }, 5s));
+  });
+  EXPECT_LT(best, 500ms) << "it slept on";
 }
 
 TEST_F(MysqlBellTest, WhoBeginsToWaitWhileOthersSleepIsHeardToo) {
@@ -48,15 +69,20 @@ TEST_F(MysqlBellTest, WhoBeginsToWaitWhileOthersSleepIsHeardToo) {
   make_table();
   grant();
   const auto store = open_elsewhere(user), other = open_elsewhere(user);
-  const auto first = store->watch("first", {}, [] {});
-  ASSERT_TRUE(
-      eventually([&] { return count_connections("STATE = 'User sleep' AND TIME_MS > 100") == 1; }));
+  std::vector<std::unique_ptr<Watch>> watches;
+  watches.push_back(store->watch("first", {}, [] {}));
+  const auto best = best_of_five([&](int round) {
+    ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); }));
+    watches.push_back(store->watch("second" + std::to_string(round), {}, [] {}));
+    ASSERT_TRUE(eventually([&] { return watches.back()->is_live(); }, 5s));
+  });
+  EXPECT_LT(best, 500ms) << "the sleep was not interrupted";
   std::atomic<int> wakes{0};
-  const auto second = store->watch("second", {}, [&] { ++wakes; });
-  ASSERT_TRUE(eventually([&] { return second->is_live(); }, 5s)) << "the sleep was not interrupted";
-  take(*other, "second", "a~1");
+  const auto last = store->watch("last", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return last->is_live(); }, 5s));
+  take(*other, "last", "a~1");
   wakes = 0;
-  release(*other, "second", "a~1");
+  release(*other, "last", "a~1");
   EXPECT_TRUE(eventually([&] { return wakes > 0; }, 5s));
 }
 
