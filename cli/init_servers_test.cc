@@ -63,6 +63,32 @@ TEST_F(InitServersTest, AMysqlTableOfSomebodyElseIsRefusedAndLeftAsItIs) {
       "2\n");
 }
 
+constexpr const char* kOldMysqlColumns =
+    " (mutex VARCHAR(66) NOT NULL PRIMARY KEY, acquired_at BIGINT UNSIGNED NOT NULL, ttl_at BIGINT "
+    "UNSIGNED NOT NULL, transition_at BIGINT UNSIGNED NOT NULL, owner_id CHAR(32) NOT NULL, "
+    "version "
+    "INT UNSIGNED NOT NULL) ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_bin";
+
+TEST_F(InitServersTest, AnOldMysqlTableGetsItsTokensAndKeepsItsRows) {
+  if (!use_table("mariadb")) return;
+  sql("CREATE TABLE " + place() + kOldMysqlColumns);
+  sql("INSERT INTO " + place() + " VALUES ('kept', 0, 0, 0, 'somebody', 7)");
+  EXPECT_THAT(ask({"init"}).out, HasSubstr(" is up to date now\nALTER TABLE "));
+  EXPECT_EQ(ask({"run", "x", "--", "true"}).code, exit_code::kOk);
+  EXPECT_EQ(sql("SELECT owner_id, version FROM " + place() + " WHERE mutex = 'kept'"),
+            "somebody\t7\n");
+}
+
+TEST_F(InitServersTest, WhatIsPrintedForMysqlBringsAnOldTableUpToDate) {
+  if (!use_table("mariadb")) return;
+  sql("CREATE TABLE " + place() + kOldMysqlColumns);
+  const std::string printed = ask({"init", "--print"}).out;
+  const std::size_t from = printed.find("\n-- ALTER TABLE ");
+  ASSERT_NE(from, printed.npos) << printed;
+  sql(printed.substr(from + 4, printed.find('\n', from + 1) - from - 4));
+  EXPECT_THAT(ask({"init"}).out, HasSubstr(" was there already\n"));
+}
+
 TEST_F(InitServersTest, PostgresHasItsTableMadeOnce) {
   if (use_table("postgres")) expect_made_once();
 }

@@ -9,12 +9,18 @@ Preparation prepare(std::string_view url, Prepare how) {
   const Endpoint endpoint(options);
   const std::string table = endpoint.quoted_table();
   if (how == Prepare::kTell) {
-    return {mysql_schema(options) +
-                "-- A contender needs this and no more:\n"
-                "-- GRANT SELECT, INSERT, UPDATE ON " +
-                table + " TO 'contender'@'%';\n-- Who only looks (ls, show, watch):\n" +
-                "-- GRANT SELECT ON " + table + " TO 'observer'@'%';\n",
-            "these make the table " + table};
+    return {
+        mysql_schema(options) +
+            "-- A table that JVM Simba has made stays as it is. This brings it up to date, also "
+            "while contenders run:\n-- ALTER TABLE " +
+            table +
+            " MODIFY owner_id VARCHAR(128) NOT NULL, ADD COLUMN fencing_token BIGINT UNSIGNED "
+            "NOT NULL DEFAULT 0;\n"
+            "-- A contender needs this and no more:\n"
+            "-- GRANT SELECT, INSERT, UPDATE ON " +
+            table + " TO 'contender'@'%';\n-- Who only looks (ls, show, watch):\n" +
+            "-- GRANT SELECT ON " + table + " TO 'observer'@'%';\n",
+        "these make the table " + table};
   }
   const std::string ran = create_mysql_table(options);
   const bool altered = ran.starts_with("ALTER");
