@@ -1,0 +1,81 @@
+#include <thread>
+
+#include "stores/mysql/mysql_fixture.h"
+
+// How often a server is asked, by its own count: on a server where nobody else is.
+namespace simba::mysql {
+namespace {
+
+class MysqlCostTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      server_ = std::make_unique<servers::MariadbServer>();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    server_->start();
+    admin_ = std::make_unique<Admin>(server_->url());
+  }
+  std::shared_ptr<Store> open() const { return open_mysql(mysql_options(server_->url())); }
+  // Questions that clients asked since the last time, without this one. Preparing a statement is
+  // not counted, each execution is.
+  int asked() {
+    const std::string count = (*admin_)("SHOW GLOBAL STATUS LIKE 'Questions'");
+    const int now = std::stoi(count.substr(count.find('|') + 1));
+    return now - std::exchange(before_, now) - 1;
+  }
+
+ private:
+  std::unique_ptr<servers::MariadbServer> server_;
+  std::unique_ptr<Admin> admin_;
+  int before_ = 0;
+};
+
+TEST_F(MysqlCostTest, ATakeARenewalAndAReleaseAreOneRoundTripEach) {
+  const auto store = open(), other = open();
+  for (int i = 0; i < 2; ++i) {  // statements are prepared, connections open
+    const Token token = take(*store, "report", "a~1").owner.token;
+    renew(*store, "report", "a~1", token);
+    take(*other, "report", "b~1");
+    release(*store, "report", "a~1");
+  }
+  asked();
+  const Token token = take(*store, "report", "a~2").owner.token;
+  EXPECT_EQ(asked(), 1) << "a take of what this process has released";
+  EXPECT_EQ(renew(*store, "report", "a~2", token).owner.token, token);
+  EXPECT_EQ(asked(), 1) << "a renewal";
+  EXPECT_EQ(take(*other, "report", "b~2").owner.id, "a~2");
+  EXPECT_EQ(asked(), 1) << "a take that is refused";
+  release(*store, "report", "a~2");
+  EXPECT_EQ(asked(), 1) << "a release";
+  EXPECT_EQ(take(*other, "report", "b~3").owner.id, "b~3");
+  EXPECT_EQ(asked(), 1) << "a take of what another has released";
+  // What docs/mysql.md names as the exceptions.
+  EXPECT_EQ(take(*store, "report", "a~4").owner.id, "b~3");
+  EXPECT_EQ(asked(), 2) << "it was free when this process had it last";
+  EXPECT_EQ(renew(*store, "report", "a~2", token).owner.id, "b~3");
+  EXPECT_EQ(asked(), 2) << "a renewal of a term that is over";
+}
+
+TEST_F(MysqlCostTest, AHundredWhoWaitAskThreeTimesASecondAtMost) {
+  const auto owner = open();
+  observed(contend(*owner, {"held", "owner~1", 0, 0, 60s, 30s}));
+  const Client client(open());
+  std::vector<std::unique_ptr<Contender>> waiters;
+  for (int i = 0; i < 100; ++i) {
+    waiters.push_back(std::make_unique<Contender>(client, "held", lease(60s, 30s)));
+  }
+  // They have begun once a second goes by with hardly a question.
+  ASSERT_TRUE(eventually([&] {
+    asked();
+    std::this_thread::sleep_for(1s);
+    return asked() <= 3;
+  }));
+  std::this_thread::sleep_for(4s);
+  EXPECT_LE(asked(), 12);
+  for (const auto& each : waiters) EXPECT_EQ(each->acquired(), 0);
+}
+
+}  // namespace
+}  // namespace simba::mysql
