@@ -75,6 +75,12 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
   EXPECT_GT(terms, 5);
   EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end())) << "tokens grow across nodes";
 
+  // A store that may go to any of them begins with the one that will die.
+  MysqlOptions any = options(2);
+  for (const std::size_t i : {0, 1}) any.hosts.push_back(options(i).hosts.at(0));
+  const auto mobile = open_mysql(any);
+  const Token kept = observed(contend(*mobile, {"mobile", "x~1", 0, 0, 120s, 60s})).owner.token;
+
   // A node dies: who was on another one keeps his term, the others take over.
   const Client survivor(stores[0]), other(stores[1]);
   Contender owner(survivor, "held", lease(6s, 4s));
@@ -84,6 +90,10 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
   EXPECT_TRUE(
       eventually([&] { return error_of([&] { take(*stores[0], "after", "x~2"); }) == "none"; }));
   EXPECT_EQ(owner.released(), 0) << "the others are a majority";
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(renew(*mobile, "mobile", "x~1", kept).owner.token, kept); }) ==
+           "none";
+  })) << "it goes to another node";
   EXPECT_EQ(waiter.acquired(), 0);
   owner.stop();
   EXPECT_TRUE(eventually([&] { return waiter.is_owner(); })) << "from one node to another";
@@ -96,6 +106,14 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
       [&] {
         error = error_of([&] { take(*stores[1], "alone", "x~3"); });
         return error.find("no quorum") != error.npos;
+      },
+      30s))
+      << error;
+  cluster->rejoin(0);
+  EXPECT_TRUE(eventually(
+      [&] {
+        error = error_of([&] { take(*stores[1], "alone", "x~4"); });
+        return error == "none";
       },
       30s))
       << error;
