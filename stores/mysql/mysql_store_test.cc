@@ -40,6 +40,7 @@ TEST_F(MysqlStoreTest, ARenewalIsAnsweredWithWhatTheRowHolds) {
 }
 
 TEST_F(MysqlStoreTest, AThousandRenewalsAreOneStatementAndOneRead) {
+  if (!is_mariadb()) GTEST_SKIP() << "only MariaDB counts what a user asks";
   make_user();
   make_table();
   grant();
@@ -100,6 +101,7 @@ TEST_F(MysqlStoreTest, AStormOnAMissingRowHasOneOwnerAndNoDeadlock) {
       });
     }
   }
+  milliseconds best = milliseconds::max();
   for (int round = 0; round < 5; ++round) {
     const std::string mutex = "storm-" + std::to_string(round);
     std::atomic<int> ready{0}, won{0}, refused{0};
@@ -123,9 +125,11 @@ TEST_F(MysqlStoreTest, AStormOnAMissingRowHasOneOwnerAndNoDeadlock) {
     threads.clear();
     const auto took = std::chrono::duration_cast<milliseconds>(BootClock::now() - began);
     RecordProperty("ms_of_" + mutex, static_cast<int>(took.count()));
+    best = std::min(best, took);
     EXPECT_EQ(won, 1) << mutex;
     EXPECT_EQ(refused, kStores * kThreads - 1) << mutex;
   }
+  EXPECT_LT(best, 1s);
 }
 
 TEST_F(MysqlStoreTest, WorksOnConnectionsOfTheUser) {

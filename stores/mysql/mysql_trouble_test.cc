@@ -1,5 +1,6 @@
 #include <fcntl.h>
 
+#include <sstream>
 #include <thread>
 
 #include "stores/mysql/connection.h"
@@ -25,7 +26,7 @@ TEST_F(MysqlTroubleTest, AWrongPassword) {
   EXPECT_THAT(error, AllOf(StartsWith("the store denied"), HasSubstr("password"),
                            HasSubstr("MYSQL_PWD"), HasSubstr(user)));
   EXPECT_THAT(error, Not(HasSubstr("canary")));
-  admin()("SET PASSWORD FOR " + user + " = PASSWORD('canary-4711')");
+  admin()("ALTER USER " + user + " IDENTIFIED BY 'canary-4711'");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
   for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
 }
