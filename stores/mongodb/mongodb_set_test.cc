@@ -76,9 +76,15 @@ TEST_F(MongodbSetTest, OwnersKeepTheirTermsWhilePrimariesStepDownAndDie) {
   EXPECT_GT(waiter.token(), token);
 }
 
-TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGranted) {
-  const auto store = open();
+TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGrantedWhateverTheUriSays) {
+  const auto store = open("set&w=1&readPreference=secondary");
   insist([&] { return take(*store, "warm", "a~1"); });
+  for (int i = 0; i < 20; ++i) {
+    const std::string id = "b~" + std::to_string(i);
+    const Observation held = insist([&] { return take(*store, "read" + id, id); });
+    EXPECT_EQ(insist([&] { return observe(*store, "read" + id); }).owner.token, held.owner.token)
+        << "a secondary was asked, which is behind";
+  }
   const std::size_t primary = set->await_primary();
   for (std::size_t i = 0; i < 3; ++i) {
     if (i != primary) (*set)[i].pause();
