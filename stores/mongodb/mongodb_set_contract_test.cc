@@ -8,7 +8,8 @@
 #include "testing/servers/mongodb.h"
 #include "testing/servers/turn.h"
 
-// Some cases of the contract suite on three servers whose primaries step down meanwhile.
+// Some cases of the contract suite on three servers whose primaries step down meanwhile, and on one
+// that is no replica set.
 namespace simba::testing {
 namespace {
 
@@ -54,9 +55,47 @@ class MongodbSetContract : public StoreContract {
   std::jthread stepping_;
 };
 
+// A server alone, where nobody is told of anything: one for all cases.
+class MongodbAloneContract : public StoreContract {
+ public:
+  MongodbAloneContract() try {
+    servers::need_mongodb();
+    static servers::MongodbServer alone{settings()};
+    server_ = &alone;
+    if (!server_->is_running()) server_->start();
+  } catch (const servers::Unavailable& reason) {
+    skip(reason.what());
+  }
+
+  std::shared_ptr<Store> connect() override {
+    if (server_ == nullptr) return nullptr;
+    static std::atomic<int> count{0};
+    return open_mongodb(
+        mongodb_options(server_->url({}, "appName=alone-" + std::to_string(++count))));
+  }
+
+ private:
+  static void skip(const std::string& why) { GTEST_SKIP() << why; }
+  static servers::MongodbSettings settings() {
+    servers::MongodbSettings made;
+    made.kind = servers::MongodbSettings::Kind::kAlone;
+    return made;
+  }
+
+  servers::MongodbServer* server_ = nullptr;
+};
+
 [[maybe_unused]] const bool added =
     add_contract("MongodbSet", [] { return std::make_unique<MongodbSetContract>(); },
-                 {"Schedule", "MultiContend"});
+                 {"Schedule", "MultiContend"}) &&
+    add_contract(
+        "MongodbAlone", [] { return std::make_unique<MongodbAloneContract>(); },
+        {"AFreeMutexIsTaken", "AHeldMutexIsNotTakenByAnother",
+         "ARepeatedTakeOfTheSameWireIdKeepsItsToken", "ALateRenewalOfAnEarlierTermChangesNothing",
+         "NobodyEntersBeforeTheTransitionEnds",
+         "TokensGrowOverReleasesExpiriesEvictionsAndReconnects", "AHundredClaimsAreAnsweredInOrder",
+         "AnEvictionTakesTheNameAndKeepsTheLease", "TheListIsSortedAndKnowsPrefixAndLimit", "Start",
+         "Restart", "TwoContendersOfOneProcessTakeTurns", "EveryWaiterGetsItsTurn"});
 
 }  // namespace
 }  // namespace simba::testing
