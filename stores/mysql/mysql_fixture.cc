@@ -2,7 +2,9 @@
 
 #include <mysql.h>
 
+#include <sstream>
 #include <stdexcept>
+#include <thread>
 
 #include "stores/mysql/schema.h"
 
