@@ -3,7 +3,7 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME mysql_unit_test SOURCES failure_test.cc mysql_url_test.cc
     DEPS simba::mysql simba::kit simba::servers mariadb LABELS unit WHOLE)
   simba_add_test(NAME mysql_contract_test SOURCES mysql_contract_test.cc
-    DEPS simba::contract simba::mysql simba::servers mariadb LABELS sleeping TIMEOUT 120)
+    DEPS simba::contract simba::mysql simba::servers mariadb LABELS sleeping TIMEOUT 240)
   # On a server that all cases share, or that of SIMBA_TEST_MYSQL_URL.
   simba_add_test(NAME mysql_store_test
     SOURCES mysql_bell_test.cc mysql_jvm_test.cc mysql_store_test.cc mysql_token_test.cc mysql_trouble_test.cc
@@ -13,7 +13,7 @@ if(SIMBA_BUILD_TESTS)
   # With servers that are killed, read only, behind TLS, in another time zone, or three.
   simba_add_test(NAME mysql_server_test
     SOURCES galera_test.cc mysql_cost_test.cc mysql_server_test.cc mysql_fixture.cc ../kit/fixture.cc ../kit/sql_server_test.cc
-    DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping TIMEOUT 120)
+    DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping TIMEOUT 240)
   foreach(_test mysql_store_test mysql_server_test)
     target_compile_definitions(${_test} PRIVATE SIMBA_SQL_FIXTURE="stores/mysql/mysql_fixture.h")
   endforeach()
