@@ -7,7 +7,7 @@ namespace simba::mysql {
 Preparation prepare(std::string_view url, Prepare how) {
   const MysqlOptions options = mysql_options(url);
   const Endpoint endpoint(options);
-  const std::string table = endpoint.quoted_table();
+  const std::string& table = endpoint.quoted_table();
   if (how == Prepare::kTell) {
     return {
         mysql_schema(options) +
