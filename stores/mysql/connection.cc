@@ -16,7 +16,8 @@
 namespace simba::mysql {
 namespace {
 
-constexpr std::size_t kStack = 256 * 1024;  // of a call: resolvers and TLS need more than it has
+constexpr std::size_t kStack =
+    std::size_t{256} * 1024;  // of a call: resolvers and TLS need more than it has
 constexpr unsigned long kOldestMariadb = 100'600, kOldestMysql = 80'004;  // SKIP LOCKED, JSON_TABLE
 // What does not give the password itself away to whoever answers.
 constexpr const char* kSafePlugins =
