@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/sections.h"
 #include "cli/usage.h"
-#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -24,28 +24,8 @@ using Names = std::vector<std::string>;
 
 const Names kKeys{"store", "store-file", "id", "ttl", "transition", "initial-delay", "kill-after"};
 const Names kSectionKeys{"enabled", "ttl", "transition", "initial-delay"};
-const Names kSections{"jdbc", "mysql", "postgres", "redis", "zookeeper", "mongodb", "sqlite"};
 // What else stands in files of Spring applications.
 const Names kOfOthers{"spring", "server", "logging", "management"};
-
-// Of stores that were registered too.
-Names known_sections() {
-  Names all = kSections;
-  for (const StoreEntry& entry : registered_stores()) {
-    const std::string section = section_of(entry.scheme + ':');
-    if (std::find(all.begin(), all.end(), section) == all.end()) all.push_back(section);
-  }
-  return all;
-}
-
-std::vector<StoreProperty> properties_of(const std::string& section) {
-  std::vector<StoreProperty> all;
-  for (const StoreEntry& entry : registered_stores()) {
-    if (section_of(entry.scheme + ':') != section) continue;
-    all.insert(all.end(), entry.properties.begin(), entry.properties.end());
-  }
-  return all;
-}
 
 bool holds(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -239,15 +219,11 @@ std::optional<Configured> ConfigFile::first_section() const {
   return std::nullopt;
 }
 
-std::string section_of(std::string_view url) {
-  const std::string_view scheme = url.substr(0, url.find(':'));
-  for (const StoreEntry& entry : registered_stores()) {
-    if (entry.scheme == scheme && !entry.section.empty()) return entry.section;
+std::optional<Configured> ConfigFile::get_for(std::string_view url, const std::string& key) const {
+  for (const std::string& section : sections_of(url)) {
+    if (auto value = get(section, key)) return value;
   }
-  if (scheme == "mysql" || scheme == "mariadb" || scheme == "postgresql") return "jdbc";
-  if (scheme.starts_with("redis")) return "redis";
-  if (scheme.starts_with("mongodb")) return "mongodb";
-  return std::string(scheme);
+  return std::nullopt;
 }
 
 }  // namespace simba::cli

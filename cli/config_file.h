@@ -39,6 +39,8 @@ class ConfigFile {
   std::optional<Configured> get(const std::string& key) const;
   // Of the section of one kind of store.
   std::optional<Configured> get(const std::string& section, const std::string& key) const;
+  // Of the narrowest section about stores of this URL that has it.
+  std::optional<Configured> get_for(std::string_view url, const std::string& key) const;
   // The first section that is not switched off, and where it stands.
   std::optional<Configured> first_section() const;
 
@@ -50,8 +52,5 @@ class ConfigFile {
   std::map<std::string, Configured> values_;  // "ttl", "jdbc.ttl"
   std::map<int, Configured> sections_;        // by line
 };
-
-// Which section is about stores of this URL: "jdbc" for mysql: and postgresql:.
-std::string section_of(std::string_view url);
 
 }  // namespace simba::cli

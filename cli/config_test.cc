@@ -106,6 +106,31 @@ TEST_F(ConfigTest, AFileOfTheJvmProjectIsTakenAndSaysWhatIsMissing) {
   EXPECT_EQ(value("ttl", {"--store", "sqlite:a.db"}), "10s from default") << "of another store";
 }
 
+TEST_F(ConfigTest, EveryStoreHasItsSectionsAndTheNarrowestHasTheFirstWord) {
+  struct Row {
+    const char *url, *section;
+  };
+  for (const Row& row : {Row{"mysql://db/app", "mysql"}, Row{"mysql://db/app", "jdbc"},
+                         Row{"mariadb://db/app", "mysql"}, Row{"mariadb://db/app", "jdbc"},
+                         Row{"postgresql://db/app", "postgres"}, Row{"postgresql://db/app", "jdbc"},
+                         Row{"redis://cache", "redis"}, Row{"rediss://cache", "redis"},
+                         Row{"redis+sentinel://cache/main", "redis"},
+                         Row{"rediss+cluster://cache", "redis"}, Row{"zookeeper://zk", "zookeeper"},
+                         Row{"mongodb://m/app", "mongodb"}, Row{"mongodb+srv://m/app", "mongodb"},
+                         Row{"sqlite:a.db", "sqlite"}, Row{"memory:", "memory"}}) {
+    const std::string start = "simba:\n  store: " + std::string(row.url) + "\n  ttl: 20s\n  ";
+    write("simba.yaml", start + row.section + ":\n    ttl: 3s\n");
+    EXPECT_EQ(value("ttl"), "3s from simba.yaml:5") << row.url << ' ' << row.section;
+    write("simba.yaml", start + row.section + ":\n    enabled: false\n");
+    EXPECT_THAT(refusal(),
+                HasSubstr("simba.yaml:5: simba." + std::string(row.section) + ".enabled is false"))
+        << row.url;
+  }
+  write("simba.yaml", "simba:\n  jdbc: {ttl: 4s}\n  mysql: {ttl: 3s}\n");
+  EXPECT_EQ(value("ttl", {"--store", "mariadb://db/app"}), "3s from simba.yaml:3");
+  EXPECT_EQ(value("ttl", {"--store", "postgresql://db/app"}), "4s from simba.yaml:2");
+}
+
 TEST_F(ConfigTest, PropertiesWithDotsAreTheSame) {
   write("simba.yaml", "simba.redis.ttl: 12s\nsimba.store: redis://cache\n");
   EXPECT_EQ(value("ttl"), "12s from simba.yaml:1");

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/duration.h"
+#include "cli/sections.h"
 #include "cli/usage.h"
 #include "simba/connect.h"
 
@@ -89,6 +90,8 @@ ConfigFile find_file(const Settings::Flags& flags) {
 std::string example_for(const std::string& section) {
   if (section == "jdbc")
     return "mysql://USER@HOST/DATABASE' or 'store: postgresql://USER@HOST/DATABASE";
+  if (section == "mysql") return "mysql://USER@HOST/DATABASE";
+  if (section == "postgres") return "postgresql://USER@HOST/DATABASE";
   if (section == "sqlite") return "sqlite:/path/to/file";
   return section + "://HOST";
 }
@@ -97,9 +100,9 @@ std::string example_for(const std::string& section) {
 
 Settings::Settings(Flags flags)
     : flags_(std::move(flags)), file_(find_file(flags_)), store_(with_properties(find_store())) {
-  const std::string section = section_of(store_.value);
-  const auto enabled = file_.get(section, "enabled");
-  if (enabled && enabled->value == "false") {
+  for (const std::string& section : sections_of(store_.value)) {
+    const auto enabled = file_.get(section, "enabled");
+    if (!enabled || enabled->value != "false") continue;
     throw UsageError(enabled->origin + ": simba." + section +
                      ".enabled is false, and the store is " + without_password(store_.value) +
                      " (" + store_.origin + "): switch it on, or choose another store");
@@ -128,7 +131,7 @@ Configured Settings::with_properties(Configured store) const {
   for (const StoreEntry& entry : registered_stores()) {
     if (entry.scheme != scheme) continue;
     for (const StoreProperty& property : entry.properties) {
-      const auto value = file_.get(section_of(store.value), property.name);
+      const auto value = file_.get_for(store.value, property.name);
       if (value && !has_parameter(store.value, property.name)) {
         const char* joint = store.value.find('?') == std::string::npos ? "?" : "&";
         store.value += joint + property.name + '=' + escaped(value->value);
@@ -142,10 +145,7 @@ std::optional<Configured> Settings::find(const std::string& name) const {
   const Key& key = key_of(name);
   if (key.given != nullptr && flags_.*key.given) return Configured{*(flags_.*key.given), key.flag};
   if (const Text value = variable(key.variable)) return Configured{*value, key.variable};
-  const std::string scheme = store_.value.substr(0, store_.value.find(':'));
-  for (const std::string& section : {scheme, section_of(store_.value)}) {
-    if (auto value = file_.get(section, name)) return value;
-  }
+  if (auto value = file_.get_for(store_.value, name)) return value;
   return file_.get(name);
 }
 

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "cli/config_file.h"
+#include "cli/sections.h"
 #include "cli/usage.h"
 #include "fuzz/target.h"
 
@@ -17,6 +18,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     }
     if (const auto section = file.first_section()) file.get(section->value, "ttl");
   });
-  simba::cli::section_of(text);
+  simba::cli::sections_of(text);
   return 0;
 }
