@@ -33,14 +33,6 @@ std::string store_url(const Typed& typed, const Settings& settings) {
 
 std::string store_url(const Typed& typed) { return store_url(typed, settings_of(typed)); }
 
-ContendOptions contend_options(const Settings& settings) {
-  ContendOptions options;
-  if (const auto ttl = settings.duration("ttl")) options.ttl = *ttl;
-  if (const auto span = settings.duration("transition")) options.transition = *span;
-  if (const auto delay = settings.duration("initial-delay")) options.initial_delay = *delay;
-  return options;
-}
-
 void add_store(CLI::App& app, Typed& typed) {
   app.add_option("--store", typed.store);
   app.add_option("--config", typed.config);
@@ -68,10 +60,12 @@ void fill_duty(const Typed& typed, const std::string& command, Duty& duty) {
   duty.program = typed.program;
   const Settings settings = settings_of(typed);
   duty.store = store_url(typed, settings);
-  duty.id = settings.id().value;
+  const Configured id = settings.id();
+  duty.id = id.value;
+  duty.id_origin = id.origin;
   duty.quiet = typed.quiet;
-  duty.contend = contend_options(settings);
-  duty.kill_after = settings.duration("kill-after");
+  duty.contend = settings.contend();
+  duty.kill_after = settings.kill_after();
 }
 
 void add_run(CLI::App& app, Typed& typed) {
@@ -230,7 +224,7 @@ void add_doctor(CLI::App& app, Typed& typed) {
 
 int act_doctor(const Typed& typed) {
   const Settings settings = settings_of(typed);
-  return doctor({store_url(typed, settings), typed.format(), contend_options(settings)});
+  return doctor({store_url(typed, settings), typed.format(), settings.contend()});
 }
 
 void add_bench(CLI::App& app, Typed& typed) {
@@ -243,7 +237,7 @@ int act_bench(const Typed& typed) {
   BenchCommand command{store_url(typed, settings),
                        typed.words.empty() ? "simba-bench" : typed.words[0],
                        typed.format(),
-                       contend_options(settings),
+                       settings.contend(),
                        {}};
   command.length =
       std::chrono::seconds(parse_number("--seconds", typed.seconds.value_or("5"), 1, 3'600));

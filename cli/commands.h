@@ -21,10 +21,11 @@ enum class Format { kText, kJson };
 
 // What all have in common that run a program: which one, under which mutex.
 struct Duty {
-  std::string store, mutex, id;
+  std::string store, mutex;
+  std::string id, id_origin;  // empty: one is made
   std::vector<std::string> program;
   ContendOptions contend;
-  std::optional<milliseconds> kill_after;
+  nanoseconds kill_after{};
   bool quiet = false;
 };
 

@@ -117,7 +117,7 @@ TEST_F(ConfigTest, EveryStoreHasItsSectionsAndTheNarrowestHasTheFirstWord) {
                          Row{"redis+sentinel://cache/main", "redis"},
                          Row{"rediss+cluster://cache", "redis"}, Row{"zookeeper://zk", "zookeeper"},
                          Row{"mongodb://m/app", "mongodb"}, Row{"mongodb+srv://m/app", "mongodb"},
-                         Row{"sqlite:a.db", "sqlite"}, Row{"memory:", "memory"}}) {
+                         Row{"sqlite:a.db", "sqlite"}, Row{"memory:a", "memory"}}) {
     const std::string start = "simba:\n  store: " + std::string(row.url) + "\n  ttl: 20s\n  ";
     write("simba.yaml", start + row.section + ":\n    ttl: 3s\n");
     EXPECT_EQ(value("ttl"), "3s from simba.yaml:5") << row.url << ' ' << row.section;
@@ -163,6 +163,59 @@ TEST_F(ConfigTest, WhatIsWrongNamesTheLineAndWhatIsAllowed) {
   EXPECT_THAT(value("ttl", {}, {"SIMBA_TTL=x"}), HasSubstr("simba.yaml:"));
   write("simba.yaml", "");
   EXPECT_THAT(value("ttl", {}, {"SIMBA_TTL=x"}), HasSubstr("SIMBA_TTL: ttl is 'x'"));
+}
+
+// Whoever looks at the settings first and whoever runs a program hear the same.
+TEST_F(ConfigTest, WhatCannotWorkNamesWhereItWasSaid) {
+  struct Row {
+    std::string in_file;
+    Words environment, flags;
+    std::string answer;
+  };
+  const std::string long_id(250, 'i');
+  const std::vector<Row> rows{
+      {"ttl: 1ms", {}, {}, "simba.yaml:2: with ttl 1 ms, transition 6000 ms"},
+      {"ttl: 0", {}, {}, "simba.yaml:2: ttl is 0 ms; it must be between 1 ms and one year"},
+      {"ttl: 1ms",
+       {"SIMBA_TRANSITION=1s"},
+       {},
+       "simba.yaml:2, SIMBA_TRANSITION: with ttl 1 ms, transition 1000 ms"},
+      {"", {"SIMBA_TTL=1ms"}, {}, "SIMBA_TTL: with ttl 1 ms"},
+      {"", {}, {"--ttl", "1ms"}, "--ttl: with ttl 1 ms"},
+      {"ttl: 1ms", {}, {"--transition", "1s"}, "simba.yaml:2, --transition: with ttl 1 ms"},
+      {"initial-delay: 9000h", {}, {}, "simba.yaml:2: initial-delay is '9000h', longer than 365d"},
+      {"kill-after: 9s", {}, {}, "simba.yaml:2: kill-after is 9000ms, but with ttl 10000ms"},
+      {"", {"SIMBA_KILL_AFTER=9s"}, {}, "SIMBA_KILL_AFTER: kill-after is 9000ms, but with"},
+      {"", {}, {"--kill-after", "9s"}, "--kill-after is 9000ms, but with ttl 10000ms"},
+      {"id: " + long_id, {}, {}, "simba.yaml:2: the contender id 'iiii"},
+      {"", {"SIMBA_ID=" + long_id}, {}, "SIMBA_ID: the contender id 'iiii"},
+      {"", {}, {"--id", "a\nb"}, "--id: the contender id 'a?b' contains a control character"},
+  };
+  for (const Row& row : rows) {
+    write("simba.yaml", "simba:\n  " + row.in_file + '\n');
+    for (const Words& command : {Words{"config"}, Words{"run"}, Words{"lead"}}) {
+      Words words = command;
+      words.insert(words.end(), row.flags.begin(), row.flags.end());
+      if (command[0] != "config") words.insert(words.end(), {"x", "--", "true"});
+      const Result result = run_tool(words, row.environment);
+      EXPECT_EQ(result.code, exit_code::kUsage) << command[0] << ": " << row.answer;
+      EXPECT_THAT(result.err, HasSubstr("simba: " + row.answer)) << command[0];
+      EXPECT_EQ(result.out, "");
+    }
+  }
+}
+
+TEST_F(ConfigTest, AnIdThatOnlyThisStoreCannotHoldNamesWhereItWasSaidToo) {
+  const std::string id = "tenant@@app";  // Redis has another meaning for it
+  write("simba.yaml", "simba:\n  store: redis://127.0.0.1:1\n  id: " + id + '\n');
+  EXPECT_EQ(value("id"), id + " from simba.yaml:3");
+  for (const char* command : {"run", "lead"}) {
+    const Result result = run_tool({command, "x", "--", "true"});
+    if (result.err.find("no store serves") != std::string::npos) GTEST_SKIP() << result.err;
+    EXPECT_EQ(result.code, exit_code::kUsage);
+    EXPECT_THAT(result.err, HasSubstr("simba.yaml:3: ")) << command;
+    EXPECT_THAT(result.err, HasSubstr("@@"));
+  }
 }
 
 TEST_F(ConfigTest, PasswordsAreLeftOutAndMayStandInAFile) {

@@ -22,17 +22,13 @@ using namespace std::chrono_literals;
 
 }  // namespace
 
-// Between the renewal and the end there must be time for a renewal that takes long, and then for
-// TERM.
-nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing& timing) {
-  const nanoseconds room = timing.revoke_at - timing.renew;
-  if (!chosen) return std::min({nanoseconds{2s}, timing.lease() / 4, room / 2});
-  const nanoseconds most = room - timing.call_deadline;
-  if (*chosen <= most) return *chosen;
-  throw UsageError("--kill-after is " + typed_duration(*chosen) + ", but with --ttl " +
-                   typed_duration(timing.ttl) + " and --transition " +
-                   typed_duration(timing.transition) + " it can be at most " +
-                   typed_duration(most) + ": make it shorter, or the ttl or the transition longer");
+void check_id(Client& client, const Duty& duty) {
+  if (duty.id.empty()) return;
+  try {
+    client.store().check_label(duty.id);
+  } catch (const Error& error) {
+    throw UsageError(duty.id_origin + ": " + error.what());
+  }
 }
 
 std::string why_lost(const Loss& loss) {
@@ -44,10 +40,7 @@ std::string why_lost(const Loss& loss) {
   return why;
 }
 
-Leader::Leader(const Duty& duty)
-    : duty_(duty),
-      timing_(Timing::of(duty.contend)),
-      kill_after_(time_to_kill(duty.kill_after, timing_)) {
+Leader::Leader(const Duty& duty) : duty_(duty), timing_(Timing::of(duty.contend)) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // should a guardian die, its children become ours
   ClientOptions options;
   options.contend = duty.contend;
@@ -58,6 +51,7 @@ Leader::Leader(const Duty& duty)
     if (level != LogLevel::kInfo) tell(std::string(line));
   };
   client_.emplace(connect(duty.store, options));
+  check_id(*client_, duty);
   locker_.emplace(*client_, duty.mutex, duty.contend, duty.id);
 }
 
@@ -95,7 +89,7 @@ Outcome Leader::run_program() {
   const Term term = locker_->term();
   const std::stop_callback on_loss(term.lost(), [this] { news_.ring(); });
   const GuardianHandle guardian =
-      spawn_guardian({duty_.program, duty_.mutex, kill_after_, terminal_.fd()});
+      spawn_guardian({duty_.program, duty_.mutex, duty_.kill_after, terminal_.fd()});
   Supervisor::Limits limits{timing_.lease()};
   limits.signals = Supervisor::OnSignal::kEnds;
   limits.streams = Supervisor::Streams::kKept;

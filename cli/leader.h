@@ -18,9 +18,8 @@
 
 namespace simba::cli {
 
-// The time between TERM and KILL: what was chosen, or what the lease has room for. Throws
-// UsageError for a choice it has no room for.
-nanoseconds time_to_kill(const std::optional<milliseconds>& chosen, const Timing& timing);
+// Throws UsageError that names where the id comes from, if the store cannot hold it.
+void check_id(Client& client, const Duty& duty);
 
 // Why a program had to be ended, for a person.
 std::string why_lost(const Loss& loss);
@@ -59,7 +58,6 @@ class Leader {
 
   const Duty& duty_;
   const Timing timing_;
-  const nanoseconds kill_after_;
   const Signals signals_;
   Terminal terminal_;
   const Doorbell news_;  // renewed, or lost

@@ -144,7 +144,7 @@ TEST_F(ListingTest, SaysWhatIsWrongAndWhatToType) {
       {{"run", "--ttl", "soon", "x", "--", "true"}, "--ttl is 'soon', which is no duration"},
       {{"run", "--ttl", "10ms", "x", "--", "true"}, "must be at least 100 ms"},
       {{"run", "--kill-after", "1h", "x", "--", "true"},
-       "--kill-after is 3600000ms, but with --ttl 10000ms"},
+       "--kill-after is 3600000ms, but with ttl 10000ms"},
       {{"run", "--wait", "1s", "--wait", "2s", "x", "--", "true"}, "--wait"},
       {{"run", "--wait"}, "--wait"},
       {{"run", "a\nb", "--", "true"}, "control"},

@@ -125,6 +125,7 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
   options.contend = command.contend;
   options.on_event = [&news](const Event& event) { news.note(event); };
   Client client = connect(command.store, options);
+  check_id(client, command);
   SimbaLocker locker(client, command.mutex, command.contend, command.id);
   const Patience patience{command.wait, !command.quiet && isatty(STDERR_FILENO) != 0};
   const Waited waited = wait_for_mutex(client, locker, signals, patience);
@@ -139,7 +140,7 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
 
 int run(const RunCommand& command) {
   const Timing timing = Timing::of(command.contend);
-  const nanoseconds to_kill = time_to_kill(command.kill_after, timing);
+  const nanoseconds to_kill = command.kill_after;
   if (command.max_hold > 0ms && command.max_hold <= to_kill) {
     throw UsageError("--max-hold is " + typed_duration(command.max_hold) +
                      ", which leaves the program no time: " + typed_duration(to_kill) +

@@ -10,10 +10,13 @@
 #include "cli/duration.h"
 #include "cli/sections.h"
 #include "cli/usage.h"
+#include "core/names.h"
 #include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
+
+using namespace std::chrono_literals;
 
 Settings::Text variable(const char* name) {
   const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
@@ -36,6 +39,14 @@ constexpr std::array kKeys{
     Key{"initial-delay", "", "SIMBA_INITIAL_DELAY", "0s", nullptr},
     Key{"kill-after", "--kill-after", "SIMBA_KILL_AFTER",
         "a quarter of ttl + transition, at most 2s", &Settings::Flags::kill_after}};
+
+// The longest that any store holds.
+constexpr std::size_t kLongestWireId = 255;
+
+// How an error names a setting: "--ttl", "SIMBA_TTL: ttl", "simba.yaml:3: ttl".
+std::string spoken(const std::string& name, const Configured& found) {
+  return found.origin.starts_with("--") ? found.origin : found.origin + ": " + name;
+}
 
 const Key& key_of(const std::string& name) {
   for (const Key& key : kKeys) {
@@ -149,22 +160,62 @@ std::optional<Configured> Settings::find(const std::string& name) const {
   return file_.get(name);
 }
 
-Configured Settings::id() const { return find("id").value_or(Configured{"", "default"}); }
+Configured Settings::id() const {
+  const Configured id = find("id").value_or(Configured{"", "default"});
+  if (id.origin == "default") return id;
+  try {
+    core::check_label(id.value, kLongestWireId, "a store");
+  } catch (const Error& error) {
+    throw UsageError(id.origin + ": " + error.what());
+  }
+  return id;
+}
+
+ContendOptions Settings::contend() const {
+  ContendOptions options;
+  options.initial_delay = duration("initial-delay").value_or(options.initial_delay);
+  options.ttl = duration("ttl").value_or(options.ttl);
+  options.transition = duration("transition").value_or(options.transition);
+  try {
+    Timing::of(options);
+  } catch (const Error& error) {
+    std::string origins;
+    for (const char* name : {"ttl", "transition"}) {
+      const auto found = find(name);
+      if (found) origins += (origins.empty() ? "" : ", ") + found->origin;
+    }
+    throw UsageError(origins + ": " + error.what());
+  }
+  return options;
+}
+
+// Between the renewal and the end there must be time for a renewal that takes long, and then for
+// TERM.
+nanoseconds Settings::kill_after() const {
+  const Timing timing = Timing::of(contend());
+  const nanoseconds room = timing.revoke_at - timing.renew;
+  const auto chosen = duration("kill-after");
+  if (!chosen) return std::min({nanoseconds{2s}, timing.lease() / 4, room / 2});
+  const nanoseconds most = room - timing.call_deadline;
+  if (*chosen <= most) return *chosen;
+  throw UsageError(spoken("kill-after", *find("kill-after")) + " is " + typed_duration(*chosen) +
+                   ", but with ttl " + typed_duration(timing.ttl) + " and transition " +
+                   typed_duration(timing.transition) + " it can be at most " +
+                   typed_duration(most) + ": make it shorter, or the ttl or the transition longer");
+}
 
 std::optional<milliseconds> Settings::duration(const std::string& name) const {
   const auto found = find(name);
   if (!found) return std::nullopt;
-  const bool is_flag = found->origin.starts_with("--");
-  return parse_duration(is_flag ? found->origin : found->origin + ": " + name, found->value);
+  return parse_duration(spoken(name, *found), found->value);
 }
 
 std::vector<Settings::Line> Settings::lines() const {
+  static_cast<void>(id());
+  static_cast<void>(kill_after());
   std::vector<Line> all{{"store", without_password(store_.value), store_.origin}};
   for (const Key& key : kKeys) {
     const Configured found = find(key.name).value_or(Configured{key.standard, "default"});
-    if (found.origin != "default" && std::string_view(key.name) != "id") {
-      static_cast<void>(duration(key.name));  // says what is wrong with it
-    }
     all.push_back({key.name, found.value, found.origin});
   }
   return all;

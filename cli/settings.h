@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "cli/config_file.h"
+#include "simba/options.h"
 #include "simba/time.h"
 
 namespace simba::cli {
@@ -24,10 +25,13 @@ class Settings {
 
   // Where mutexes live. Throws UsageError where a file of the JVM project leaves it open.
   const Configured& store() const { return store_; }
+  // What cannot work is a UsageError that names where it was said: a line, a variable, a flag. Of
+  // an id that is what no store can hold; each store has a limit of its own.
   Configured id() const;
-  std::optional<milliseconds> duration(const std::string& key) const;
+  ContendOptions contend() const;
+  nanoseconds kill_after() const;
 
-  // All of them with their origins, passwords left out.
+  // All of them with their origins, checked, passwords left out.
   struct Line {
     std::string key, value, origin;
   };
@@ -38,6 +42,7 @@ class Settings {
   Configured find_store() const;
   Configured with_properties(Configured store) const;
   std::optional<Configured> find(const std::string& key) const;
+  std::optional<milliseconds> duration(const std::string& key) const;
 
   const Flags flags_;
   const ConfigFile file_;
