@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "cli/duration.h"
 #include "cli/sections.h"
 #include "cli/usage.h"
 
@@ -24,6 +25,8 @@ using Names = std::vector<std::string>;
 
 const Names kKeys{"store", "store-file", "id", "ttl", "transition", "initial-delay", "kill-after"};
 const Names kSectionKeys{"enabled", "ttl", "transition", "initial-delay"};
+// Looked at also in the section of a store that nobody has chosen yet.
+const Names kDurations{"ttl", "transition", "initial-delay", "kill-after"};
 // What else stands in files of Spring applications.
 const Names kOfOthers{"spring", "server", "logging", "management"};
 
@@ -49,14 +52,28 @@ class ConfigFile::Reader {
     for (const auto& entry : root) {
       const YAML::Node key = entry.first, value = entry.second;
       const std::string name = key.Scalar();
-      if (holds(kOfOthers, name)) continue;
+      if (holds(kOfOthers, name.substr(0, name.find('.')))) continue;
       if (name == "simba") {
         read_simba(value);
       } else if (name.starts_with("simba.")) {  // as in a properties file: simba.jdbc.ttl
-        read_dotted(name.substr(6), key, value);
+        read_key(name.substr(6), key, value);
       } else {
         refuse(key, "'" + name + "' is not known here; everything stands under 'simba:'");
       }
+    }
+  }
+
+  // A file of Spring may have more documents, each for some profile: we have none, and would not
+  // know which of them counts.
+  void read_further(const YAML::Node& root) const {
+    if (!root.IsMap()) return;
+    for (const auto& entry : root) {
+      const YAML::Node key = entry.first;
+      if (key.Scalar() != "simba" && !key.Scalar().starts_with("simba.")) continue;
+      refuse(key,
+             "'" + key.Scalar() +
+                 "' stands in a second document (after '---'); write all of it in the first one, "
+                 "or a file for each and choose with --config");
     }
   }
 
@@ -66,17 +83,23 @@ class ConfigFile::Reader {
     need_map(node, "'simba'");
     for (const auto& entry : node) {
       const YAML::Node key = entry.first, value = entry.second;
-      const std::string name = key.Scalar();
-      if (name == "enabled") continue;  // of the JVM project: whether beans are made
-      if (holds(kKeys, name)) {
-        put(name, key, value);
-      } else if (holds(sections_, name)) {
-        read_section(name, key, value);
-      } else {
-        Names all = kKeys;
-        all.insert(all.end(), sections_.begin(), sections_.end());
-        refuse_key(key, name, all);
-      }
+      read_key(key.Scalar(), key, value);
+    }
+  }
+
+  void read_key(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+    const std::size_t dot = name.find('.');
+    if (holds(kKeys, name) || name == "enabled") {  // of the JVM project: whether beans are made
+      put(name, key, value);
+    } else if (dot == name.npos && holds(sections_, name)) {
+      read_section(name, key, value);
+    } else if (dot != name.npos && holds(sections_, name.substr(0, dot))) {
+      note_section(name.substr(0, dot), key);
+      put_in(name.substr(0, dot), name.substr(dot + 1), key, value);
+    } else {
+      Names all = kKeys;
+      all.insert(all.end(), sections_.begin(), sections_.end());
+      refuse_key(key, name, all);
     }
   }
 
@@ -88,15 +111,6 @@ class ConfigFile::Reader {
       const YAML::Node key = entry.first, value = entry.second;
       put_in(section, key.Scalar(), key, value);
     }
-  }
-
-  void read_dotted(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
-    const std::size_t dot = name.find('.');
-    if (dot == name.npos && holds(kKeys, name)) return put(name, key, value);
-    const std::string section = name.substr(0, dot);
-    if (dot == name.npos || !holds(sections_, section)) refuse_key(key, name, kKeys);
-    note_section(section, key);
-    put_in(section, name.substr(dot + 1), key, value);
   }
 
   void put_in(const std::string& section, const std::string& name, const YAML::Node& key,
@@ -120,7 +134,9 @@ class ConfigFile::Reader {
   void put(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
     if (!value.IsScalar()) refuse(key, "'" + name + "' has to be one value");
     const std::string text = value.Scalar();
-    if (name.ends_with(".enabled") && text != "true" && text != "false") {
+    const std::string last = name.substr(name.rfind('.') + 1);
+    if (holds(kDurations, last)) static_cast<void>(parse_duration(where(key) + ": " + name, text));
+    if (last == "enabled" && text != "true" && text != "false") {
       refuse(key, "'" + name + "' is '" + text + "'; it can be true or false");
     }
     if (!file_.values_.emplace(name, Configured{text, where(key)}).second) {
@@ -142,7 +158,7 @@ class ConfigFile::Reader {
                                const Names& known) const {
     const std::string_view near = nearest(name, known);
     refuse(key, "'" + name + "' is not known" +
-                    (near.empty() ? "" : "; did you mean '" + std::string(near) + "'?") +
+                    (near.empty() ? "." : "; did you mean '" + std::string(near) + "'?") +
                     " It can be " + listed(known));
   }
 
@@ -152,7 +168,10 @@ class ConfigFile::Reader {
 
 ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_(name) {
   try {
-    Reader(*this).read(YAML::Load(text));
+    Reader reader(*this);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(text);
+    if (!documents.empty()) reader.read(documents[0]);
+    for (std::size_t i = 1; i < documents.size(); ++i) reader.read_further(documents[i]);
   } catch (const YAML::Exception& error) {
     throw UsageError(name + ':' + std::to_string(error.mark.line + 1) + ": " + error.msg);
   }

@@ -134,6 +134,23 @@ TEST_F(ConfigTest, EveryStoreHasItsSectionsAndTheNarrowestHasTheFirstWord) {
 TEST_F(ConfigTest, PropertiesWithDotsAreTheSame) {
   write("simba.yaml", "simba.redis.ttl: 12s\nsimba.store: redis://cache\n");
   EXPECT_EQ(value("ttl"), "12s from simba.yaml:1");
+  write(
+      "simba.yaml",
+      "simba.enabled: true\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n  enabled: false\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: 'enabled' stands here twice"));
+  write("simba.yaml", "simba.enabled: true\nspring.x: y\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n");
+  EXPECT_EQ(value("ttl"), "12s from simba.yaml:5");
+}
+
+TEST_F(ConfigTest, ASecondDocumentIsLeftAloneOrRefusedButNotPassedOver) {
+  const std::string first = "simba:\n  store: sqlite:a.db\n---\n";
+  write("simba.yaml", first + "spring:\n  config.activate.on-profile: prod\n---\n");
+  EXPECT_EQ(value("store"), "sqlite:a.db from simba.yaml:2");
+  write("simba.yaml", first + "spring:\n  profiles: prod\nsimba:\n  ttl: 3s\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:6: 'simba' stands in a second document (after "
+                                   "'---'); write all of it in the first one"));
+  write("simba.yaml", first + "---\nsimba.ttl: 3s\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: 'simba.ttl' stands in a second document"));
 }
 
 TEST_F(ConfigTest, AStoreThatIsSwitchedOffIsNotUsed) {
@@ -153,6 +170,14 @@ TEST_F(ConfigTest, WhatIsWrongNamesTheLineAndWhatIsAllowed) {
   write("simba.yaml", "simba:\n  jdbc:\n    enabled: maybe\n");
   EXPECT_THAT(refusal(),
               HasSubstr("simba.yaml:3: 'jdbc.enabled' is 'maybe'; it can be true or false"));
+  write("simba.yaml", "simba:\n  enabled: maybe\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:2: 'enabled' is 'maybe'; it can be true or false"));
+  write("simba.yaml", "simba:\n  store: sqlite:a.db\n  jdbc: {ttl: bogus}\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:3: jdbc.ttl is 'bogus', which is no duration"));
+  write("simba.yaml", "simba.zzzzzzzz: 1\n");
+  EXPECT_THAT(refusal(),
+              HasSubstr("simba.yaml:1: 'zzzzzzzz' is not known. It can be store, store-file, id, "
+                        "ttl, transition, initial-delay, kill-after, jdbc, mysql,"));
   write("simba.yaml", "simba:\n  ttl: 1s\n  ttl: 2s\n");
   EXPECT_THAT(refusal(), HasSubstr("simba.yaml:3: 'ttl' stands here twice"));
   write("simba.yaml", "ttl: 1s\n");
