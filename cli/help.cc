@@ -111,7 +111,8 @@ const char kSchedule[] = R"(simba schedule WHEN [options] MUTEX -- PROGRAM [ARGU
 
 Runs a program again and again while this process leads. Start the same command on several hosts:
 one of them leads and runs it, the others wait to take over. Runs never overlap, here or across
-hosts; what was missed because a run took too long is said, and not made up for.
+hosts; what was missed because a run took too long is said, and not made up for. With --cron also
+what was due while this process did not lead is said.
 
   simba schedule --every 5m report -- ./report
   simba schedule --cron '0 3 * * mon-fri' backup -- ./backup.sh

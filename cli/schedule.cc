@@ -1,13 +1,13 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <ctime>
+#include <chrono>
 #include <memory>
 #include <system_error>
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/cron.h"
+#include "cli/cron_rhythm.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/leader.h"
@@ -19,48 +19,51 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// When the runs of one term are due.
+// When runs are due.
 class Rhythm {
  public:
   virtual ~Rhythm() = default;
+  // A term begins. How many came since the last one, or since this process began.
+  virtual std::uint64_t begin() = 0;
   // From now on; not positive: at once. None: never.
   virtual std::optional<nanoseconds> until_next() = 0;
   // A run has ended. How many were missed meanwhile.
   virtual std::uint64_t ran() = 0;
 };
 
+// Counted from when a term begins.
 class Periodic : public Rhythm {
  public:
-  explicit Periodic(const ScheduleConfig& config) : ticks_(config, BootClock::now()) {}
-  std::optional<nanoseconds> until_next() override { return ticks_.next() - BootClock::now(); }
-  std::uint64_t ran() override { return ticks_.ran(BootClock::now()); }
+  explicit Periodic(const ScheduleConfig& config) : config_(config) {}
+  std::uint64_t begin() override {
+    ticks_.emplace(config_, BootClock::now());
+    return 0;
+  }
+  std::optional<nanoseconds> until_next() override { return ticks_->next() - BootClock::now(); }
+  std::uint64_t ran() override { return ticks_->ran(BootClock::now()); }
 
  private:
-  core::Ticks ticks_;
+  const ScheduleConfig config_;
+  std::optional<core::Ticks> ticks_;
 };
 
-// By the clock on the wall, which people set.
 class ByTheClock : public Rhythm {
  public:
-  explicit ByTheClock(const Cron& cron) : cron_(cron), next_(cron.next(std::time(nullptr))) {}
-
-  std::optional<nanoseconds> until_next() override {
-    if (!next_) return std::nullopt;
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return std::chrono::seconds{*next_ - now.tv_sec} - nanoseconds{now.tv_nsec};
-  }
-  std::uint64_t ran() override {
-    const std::time_t now = std::time(nullptr);
-    std::uint64_t missed = 0;
-    while ((next_ = cron_.next(*next_)) && *next_ < now - now % 60) ++missed;
-    return missed;
-  }
+  explicit ByTheClock(const std::string& cron) : rhythm_(Cron(cron), now()) {}
+  std::uint64_t begin() override { return rhythm_.skip(now()); }
+  std::optional<nanoseconds> until_next() override { return rhythm_.until_next(now()); }
+  std::uint64_t ran() override { return rhythm_.ran(now()); }
 
  private:
-  const Cron& cron_;
-  std::optional<std::time_t> next_;
+  static CronRhythm::WallTime now() { return std::chrono::system_clock::now(); }
+
+  CronRhythm rhythm_;
 };
+
+std::unique_ptr<Rhythm> rhythm_of(const ScheduleCommand& command) {
+  if (command.cron) return std::make_unique<ByTheClock>(*command.cron);
+  return std::make_unique<Periodic>(command.period);
+}
 
 // How long at most before the clock on the wall is looked at again.
 constexpr nanoseconds kLookAgain = 30s;
@@ -68,9 +71,8 @@ constexpr nanoseconds kLookAgain = 30s;
 // One `simba schedule`.
 class Schedule {
  public:
-  explicit Schedule(const ScheduleCommand& command) : command_(command), leader_(command) {
-    if (command.cron) cron_.emplace(*command.cron);
-  }
+  explicit Schedule(const ScheduleCommand& command)
+      : command_(command), rhythm_(rhythm_of(command)), leader_(command) {}
 
   int run() {
     return leader_.lead([this] { return serve(); });
@@ -78,32 +80,37 @@ class Schedule {
 
  private:
   std::optional<int> serve() {
-    const std::unique_ptr<Rhythm> rhythm = begin();
-    while (wait_for(*rhythm)) {
+    if (const std::uint64_t passed = rhythm_->begin()) {
+      leader_.tell(runs(passed) + (passed == 1 ? " was" : " were") +
+                   " due while this process did not lead: missed, unless another leader ran " +
+                   (passed == 1 ? "it" : "them"));
+    }
+    while (wait()) {
       const LocalTime began = BootClock::now();
       const Outcome outcome = leader_.run_program();
       if (outcome.end == Outcome::End::kUnguarded) return exit_code::kUnguarded;
-      if (outcome.end != Outcome::End::kByItself || leader_.stopped_by() != 0) break;
-      tell_failure(outcome);
+      if (leader_.stopped_by() != 0) break;
+      if (outcome.end == Outcome::End::kByItself) tell_failure(outcome);
       const milliseconds took = std::chrono::floor<milliseconds>(BootClock::now() - began);
-      if (const std::uint64_t missed = rhythm->ran()) {
-        leader_.tell("missed " + std::to_string(missed) + (missed == 1 ? " run" : " runs") +
-                     " of '" + printable(command_.mutex) + "': the last one took " +
-                     print_duration(took));
+      if (const std::uint64_t missed = rhythm_->ran()) {
+        leader_.tell("missed " + runs(missed) + ": the last one took " + print_duration(took));
       }
+      if (outcome.end != Outcome::End::kByItself) break;
     }
     return std::nullopt;
   }
 
-  std::unique_ptr<Rhythm> begin() const {
-    if (cron_) return std::make_unique<ByTheClock>(*cron_);
-    return std::make_unique<Periodic>(command_.period);
+  // "3 runs of 'report'"
+  std::string runs(std::uint64_t count) const {
+    return std::to_string(count) +
+           (command_.cron && count == CronRhythm::kMostCounted ? " or more" : "") +
+           (count == 1 ? " run" : " runs") + " of '" + printable(command_.mutex) + "'";
   }
 
   // False: no longer the leader, or a signal came.
-  bool wait_for(Rhythm& rhythm) {
+  bool wait() {
     while (leader_.leads() && leader_.stopped_by() == 0) {
-      const auto left = rhythm.until_next();
+      const auto left = rhythm_->until_next();
       if (left && *left <= 0ns) return true;
       leader_.pause(std::min(left.value_or(kLookAgain), kLookAgain));
     }
@@ -122,8 +129,8 @@ class Schedule {
   }
 
   const ScheduleCommand& command_;
+  const std::unique_ptr<Rhythm> rhythm_;
   Leader leader_;
-  std::optional<Cron> cron_;
 };
 
 }  // namespace

@@ -1,8 +1,13 @@
 // A program that runs again and again, on the leader.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
+#include <ctime>
+#include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "cli/exit_codes.h"
@@ -81,6 +86,90 @@ TEST_F(ScheduleTest, ASignalEndsTheRunThatIsUnderWay) {
   running->signal(SIGINT);
   EXPECT_EQ(running->wait(), 128 + SIGINT);
   EXPECT_FALSE(is_alive(program));
+}
+
+// The clock on the wall, as it is said to the program. It is preloaded, and the tool itself takes
+// no libraries: the one that somebody outside would build does.
+class ClockTest : public ScheduleTest {
+ protected:
+  ClockTest() {
+    std::ofstream(file("clock"), std::ios::binary) << std::string(sizeof(std::int64_t), '\0');
+    const std::time_t now = std::time(nullptr);
+    move(std::chrono::seconds{58 - now % 60});
+  }
+  void move(std::chrono::nanoseconds by) {
+    shift_ += by;
+    const std::int64_t count = shift_.count();
+    const int clock = open(file("clock").c_str(), O_WRONLY);
+    EXPECT_EQ(pwrite(clock, &count, sizeof count, 0), static_cast<ssize_t>(sizeof count));
+    close(clock);
+  }
+  std::string minute() const {
+    const std::time_t now =
+        std::time(nullptr) + std::chrono::floor<std::chrono::seconds>(shift_).count();
+    return std::to_string(now / 60);
+  }
+  std::unique_ptr<Process> each_minute(const std::string& script) const {
+    Process::Setting setting;
+    setting.directory = file(".");
+    setting.environment = {"SIMBA_STORE=" + url(), "LD_PRELOAD=" SIMBA_SHIFT_CLOCK,
+                           "SIMBA_CLOCK_FILE=" + file("clock").string()};
+    return std::make_unique<Process>(
+        Words{SIMBA_OUTSIDE_TOOL, "schedule", "--cron", "* * * * *", "--ttl", "1s", "--transition",
+              "500ms", "x", "--", "sh", "-c", script},
+        setting);
+  }
+  static bool says(const Process& process, const std::string& pattern) {
+    return eventually([&] { return std::regex_search(process.err(), std::regex(pattern)); });
+  }
+  // It waits, or is about to: from then on it knows what was due.
+  bool has_opened_the_store(const Process& process) const {
+    return eventually([&] {
+      std::error_code error;
+      const std::filesystem::path open = "/proc/" + std::to_string(process.pid()) + "/fd";
+      for (const auto& each : std::filesystem::directory_iterator(open, error)) {
+        if (read_symlink(each.path(), error) == file("locks.db")) return true;
+      }
+      return false;
+    });
+  }
+
+ private:
+  std::chrono::nanoseconds shift_{0};
+};
+
+TEST_F(ClockTest, TheProgramRunsWhenTheMinuteBegins) {
+  const std::string before = minute();
+  const auto process = each_minute("echo $(($(date +%s) / 60)) >> runs");
+  ASSERT_TRUE(has_lines("runs", 1));
+  EXPECT_EQ(std::stoll(lines("runs").front()), std::stoll(before) + 1) << process->err();
+  EXPECT_EQ(lines("runs").size(), 1U) << "once";
+}
+
+TEST_F(ClockTest, WhatWasDueWhileThisProcessDidNotLeadIsSaid) {
+  const auto other = start_script({"x"}, "echo $$ > pid; exec sleep 100");
+  const pid_t owner = pid_in("pid");
+  const auto process = each_minute("true");
+  ASSERT_TRUE(has_opened_the_store(*process));
+  move(std::chrono::minutes{3});
+  kill(owner, SIGTERM);
+  EXPECT_TRUE(says(*process,
+                   "simba: [345] runs of 'x' were due while this process did not lead: missed, "
+                   "unless another leader ran them\n"))
+      << process->err();
+}
+
+TEST_F(ClockTest, WhatARunThatWasLostMadeItMissIsSaid) {
+  const auto process = each_minute("echo >> runs; exec sleep 100");
+  ASSERT_TRUE(has_lines("runs", 1));
+  move(std::chrono::minutes{3});
+  evict("x");
+  EXPECT_TRUE(says(*process, "simba: missed [23] runs of 'x': the last one took "))
+      << process->err();
+  EXPECT_TRUE(says(*process,
+                   "simba: 1 run of 'x' was due while this process did not lead: missed, "
+                   "unless another leader ran it\n"))
+      << process->err();
 }
 
 TEST_F(ScheduleTest, WhatIsTypedWrongIsSaid) {
