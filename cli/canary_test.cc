@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 
 #include "cli/tool_fixture.h"
@@ -84,6 +85,10 @@ class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
             {"SIMBA_STORE=", "SIMBA_CONFIG=" + file("simba.yaml").string()}};
   }
 
+  static void expect_silence_of(const Process& process) {
+    EXPECT_THAT(process.out() + process.err(), Not(HasSubstr(kCanary)));
+    EXPECT_NE(process.out() + process.err(), "");
+  }
   void expect_silence(const Words& command) const { expect_silence(command, {ways().front()}); }
   void expect_silence(const Words& command, const std::vector<Words>& all_ways) const {
     for (const Words& way : all_ways) {
@@ -121,34 +126,62 @@ TEST_P(CanaryTest, IsNotPrintedWithTheSettings) {
   expect_silence({"config", "--json"}, ways());
 }
 
+// Every command that opens the store, all at once: most of them wait for a while.
 TEST_P(CanaryTest, IsNotPrintedWhereNobodyListens) {
   const servers::Port nobody;
   use(nobody.number());
-  expect_silence({"show", "--json", "x"});
-  expect_silence({"run", "--wait", "300ms", "x", "--", "true"});
+  const Words way = ways().front();
+  const auto begin = [&](const Words& command) { return start(command, {.environment = way}); };
+  std::vector<std::unique_ptr<Process>> ending, lasting;
+  for (const Words& command :
+       {Words{"show", "--json", "x"}, Words{"run", "--wait", "300ms", "x", "--", "true"},
+        Words{"ls"}, Words{"watch", "x"}, Words{"release", "x"}, Words{"init"}, Words{"doctor"},
+        Words{"bench", "--seconds", "1"}}) {
+    ending.push_back(begin(command));
+  }
+  for (const Words& command :
+       {Words{"lead", "x", "--", "true"}, Words{"schedule", "--every", "1h", "x", "--", "true"}}) {
+    lasting.push_back(begin(command));
+  }
+  for (const auto& process : ending) {
+    EXPECT_NE(process->wait(), -1) << "it does not end";
+    expect_silence_of(*process);
+  }
+  for (const auto& process : lasting) {
+    EXPECT_TRUE(eventually([&] { return !process->err().empty(); })) << "it waits, and says why";
+    process->signal(SIGTERM);
+    EXPECT_NE(process->wait(), -1);
+    expect_silence_of(*process);
+  }
 }
 
 TEST_P(CanaryTest, IsNotPrintedWhateverTheServerSaysToIt) {
   if (!use_server()) return;
   expect_silence({"show", "--json", "canary-mutex"});
   expect_silence({"release", "--json", "canary-mutex"});
+  expect_silence({"ls", "canary-"});
+  expect_silence({"doctor"});
+  expect_silence({"init", "--print"});
 }
 
 TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
-  if (!use_server()) return;
-  const auto process = start_script(
-      {"--ttl", "1s", "--transition", "1s", "--wait", "10s", "canary-" + std::to_string(getpid())},
-      "env; echo $$ > pid; sleep 60", {.environment = ways().front()});
-  ASSERT_TRUE(
-      eventually([&] { return process->has_ended() || read_file(file("pid")).ends_with('\n'); }));
-  ASSERT_EQ(!process->has_ended(), GetParam().lets_in) << process->err();
-  if (GetParam().lets_in) {
-    for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
-    expect_clean(pid_in("pid"), "environ");
-    relay->cut();
-    EXPECT_NE(process->wait(), -1) << "it outlived its lease";
+  for (std::size_t way = 0; way < 3; ++way) {
+    if (!use_server()) return;
+    const std::string mutex = "canary-" + std::to_string(getpid()) + '-' + std::to_string(way);
+    std::filesystem::remove(file("pid"));
+    const auto process = start_script({"--ttl", "1s", "--transition", "1s", "--wait", "10s", mutex},
+                                      "env; echo $$ > pid; sleep 60", {.environment = ways()[way]});
+    ASSERT_TRUE(
+        eventually([&] { return process->has_ended() || read_file(file("pid")).ends_with('\n'); }));
+    ASSERT_EQ(!process->has_ended(), GetParam().lets_in) << process->err();
+    if (GetParam().lets_in) {
+      for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
+      expect_clean(pid_in("pid"), "environ");
+      relay->cut();
+      EXPECT_NE(process->wait(), -1) << "it outlived its lease";
+    }
+    EXPECT_THAT(process->out() + process->err(), Not(HasSubstr(kCanary)));
   }
-  EXPECT_THAT(process->out() + process->err(), Not(HasSubstr(kCanary)));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CanaryTest, ::testing::ValuesIn(nests()),
