@@ -179,6 +179,8 @@ TEST_F(DocsTest, TheReadmeShowsWhatTheToolPrints) { run_page("README.md"); }
 
 TEST_F(DocsTest, ThePageOfTheToolShowsWhatItPrints) { run_page("docs/tool.md"); }
 
+TEST_F(DocsTest, ThePageForOperatorsShowsWhatTheToolPrints) { run_page("docs/operating.md"); }
+
 TEST_F(DocsTest, ThePageOfTheConfigurationShowsWhatTheToolPrints) {
   run_page("docs/configuration.md");
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <regex>
 
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
@@ -35,6 +36,39 @@ TEST_F(InitTest, PrintChangesNothing) {
   EXPECT_THAT(printed.out, HasSubstr("CREATE TABLE IF NOT EXISTS simba_mutex"));
   EXPECT_THAT(printed.err, IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(file("locks.db")));
+}
+
+// Without what does not change the meaning: spaces, quotes, and whether it may be there already.
+std::string bare(std::string text) {
+  for (const char* noise : {"IF NOT EXISTS", "[\\s\"'`]"}) {
+    text = std::regex_replace(text, std::regex(noise), "");
+  }
+  return text;
+}
+
+TEST_F(InitTest, ThePagesOfTheStoresShowTheStatementsThatItPrints) {
+  struct Page {
+    const char *name, *url;
+    int statements;
+  };
+  for (const Page& page :
+       {Page{"mysql", "mysql://db/simba_db", 4}, Page{"postgres", "postgresql://db/app", 3},
+        Page{"sqlite", "sqlite:locks.db", 1}, Page{"mongodb", "mongodb://m/app", 1}}) {
+    const Result printed = simba({"init", "--print", "--store", page.url});
+    if (printed.err.find("no store serves") != std::string::npos) continue;
+    const std::string text = read_file(SIMBA_SOURCE "/docs/" + std::string(page.name) + ".md");
+    const std::regex block("```(sql|js)\n([^`]*)```"), statement("[^;]+;|db\\.[^;]+");
+    int found = 0;
+    for (std::sregex_iterator each(text.begin(), text.end(), block), end; each != end; ++each) {
+      const std::string code = (*each)[2];
+      if (code.starts_with("SELECT")) continue;  // for people who look
+      for (std::sregex_iterator one(code.begin(), code.end(), statement); one != end; ++one) {
+        EXPECT_THAT(bare(printed.out), HasSubstr(bare(one->str()))) << page.name;
+        ++found;
+      }
+    }
+    EXPECT_EQ(found, page.statements) << page.name;
+  }
 }
 
 TEST_F(InitTest, AFileOfAnotherProgramIsRefused) {

@@ -31,13 +31,16 @@ void add_one(const std::string& file) {
   std::ofstream(file) << count + 1;
 }
 
-bool count(simba::LockManager manager, const std::string& file) {
-  simba::LockManager::Lock lock = manager.create_lock("counter", 4s);
+bool count(const simba::Client& client, const std::string& file) {
+  // [lock_manager]
+  simba::LockManager manager = simba::LockManager::of(client);         // one per client
+  simba::LockManager::Lock lock = manager.create_lock("counter", 4s);  // not active yet
   for (int round = 0; round < kRounds; ++round) {
     if (!lock.try_lock_for(60s)) return false;
-    add_one(file);
-    lock.unlock();
+    add_one(file);  // read, modify, write
+    lock.unlock();  // idempotent
   }
+  // [lock_manager]
   return true;
 }
 
@@ -48,7 +51,7 @@ int run_process(const std::string& url, const std::string& file) {
   std::atomic<bool> all_counted{true};
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      if (!count(simba::LockManager::of(client), file)) all_counted = false;
+      if (!count(client, file)) all_counted = false;
     });
   }
   for (std::thread& thread : threads) thread.join();
