@@ -10,6 +10,7 @@
 #include <stop_token>
 
 #include "cli/duration.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 #include "cli/waiting.h"
@@ -52,6 +53,7 @@ Leader::Leader(const Duty& duty) : duty_(duty), timing_(Timing::of(duty.contend)
   };
   client_.emplace(connect(duty.store, options));
   check_id(*client_, duty);
+  if (!duty.quiet) tell_if_new(*client_, duty.mutex);
   locker_.emplace(*client_, duty.mutex, duty.contend, duty.id);
 }
 

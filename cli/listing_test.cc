@@ -170,6 +170,10 @@ TEST_F(ListingTest, AMutexThatNobodyEverHeldGetsTheNearestThatSomebodyDid) {
   EXPECT_THAT(simba({"release", "nigthly"}).err, HasSubstr("did you mean 'nightly'?"));
   EXPECT_THAT(simba({"show", "nightly"}).err, IsEmpty());
   EXPECT_THAT(simba({"show", "weekly-report"}).err, IsEmpty());
+  EXPECT_THAT(simba({"run", "nigthly", "--", "true"}).err, IsEmpty()) << "no person reads this";
+  EXPECT_EQ(simba({"ls", "nihgtly"}).err, "simba: no mutex is held under 'nihgtly'\n");
+  EXPECT_EQ(simba({"run", "shard-1", "--", "true"}).code, 0);
+  EXPECT_THAT(simba({"show", "shard-2"}).err, IsEmpty()) << "numbers are counted, not mistyped";
 }
 
 TEST_F(ListingTest, SaysThatTheStoreCannotBeUsed) {

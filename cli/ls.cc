@@ -1,9 +1,12 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/owner_view.h"
 #include "simba/connect.h"
@@ -45,6 +48,12 @@ std::string table(const std::vector<OwnerView>& views) {
   return text;
 }
 
+// For a person only: a script knows what it asks for.
+std::string meant(Client& client, const std::string& prefix) {
+  const bool asked_by_a_person = isatty(STDERR_FILENO) != 0;
+  return asked_by_a_person && !prefix.empty() ? suggest_prefix(client, prefix) : "";
+}
+
 }  // namespace
 
 int ls(const LsCommand& command) {
@@ -63,8 +72,9 @@ int ls(const LsCommand& command) {
   } else if (!views.empty()) {
     written = print(table(views));
   } else {
-    say("no mutex is held" + (command.prefix.empty() ? "" : " under '" + command.prefix + '\'') +
-        (listed.empty() ? ""
+    say("no mutex is held" +
+        (command.prefix.empty() ? "" : " under '" + printable(command.prefix) + '\'') +
+        (listed.empty() ? meant(client, command.prefix)
                         : "; " + std::to_string(listed.size()) + " are free (--all shows them)"));
   }
   if (listed.size() >= kMost) {

@@ -16,6 +16,7 @@
 #include "cli/exit_codes.h"
 #include "cli/guardian.h"
 #include "cli/leader.h"
+#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/signals.h"
 #include "cli/supervisor.h"
@@ -126,6 +127,7 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
   options.on_event = [&news](const Event& event) { news.note(event); };
   Client client = connect(command.store, options);
   check_id(client, command);
+  if (!command.quiet) tell_if_new(client, command.mutex);
   SimbaLocker locker(client, command.mutex, command.contend, command.id);
   const Patience patience{command.wait, !command.quiet && isatty(STDERR_FILENO) != 0};
   const Waited waited = wait_for_mutex(client, locker, signals, patience);

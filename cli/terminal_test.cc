@@ -47,6 +47,34 @@ TEST_F(TerminalTest, ShowsWhoItWaitsForAndCtrlCEndsTheWaiting) {
   EXPECT_THAT(shell.recent(), Not(HasSubstr("ran")));
 }
 
+TEST_F(TerminalTest, ANewMutexWithANearNameIsSaidToAPersonOnly) {
+  ASSERT_EQ(simba({"run", "app/nightly", "--", "true"}).code, 0);
+  const std::string hint = "'app/nigthly' is new; did you mean 'app/nightly'?";
+  shell.type(run + "app/nigthly -- echo r''an\n");
+  EXPECT_TRUE(shell.shows("ran")) << shell.recent();
+  EXPECT_THAT(shell.recent(), HasSubstr(hint));
+  shell.type(run + "app/nigthly -- echo r''an\n");
+  ASSERT_TRUE(shell.shows("ran")) << shell.recent();
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("is new"))) << "it was held once";
+  shell.type(run + "-q app/nightyl -- echo r''an\n");
+  ASSERT_TRUE(shell.shows("ran")) << shell.recent();
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("is new")));
+  const auto expect_hint = [&](const std::string& command, const std::string& mutex,
+                               const std::string& near) {
+    ASSERT_EQ(simba({"run", near, "--", "true"}).code, 0);
+    shell.type(tool() + ' ' + command + ' ' + mutex + " -- sh -c 'echo r''an; exec sleep 100'\n");
+    ASSERT_TRUE(shell.shows("ran")) << shell.recent();
+    EXPECT_THAT(shell.recent(), HasSubstr("'" + mutex + "' is new; did you mean '" + near + "'?"));
+    shell.type(kCtrlC);
+    expect_code("130");
+  };
+  expect_hint("lead", "biling", "billing");
+  expect_hint("schedule --every 1h", "odrers", "orders");
+  shell.type(tool() + " ls apq/; echo do''ne\n");
+  ASSERT_TRUE(shell.shows("done")) << shell.recent();
+  EXPECT_THAT(shell.recent(), HasSubstr("no mutex is held under 'apq/'; did you mean 'app/'?"));
+}
+
 TEST_F(TerminalTest, QuietWaitingShowsNothing) {
   const auto holder = start_script({"x"}, "echo $$ > pid; exec sleep 100");
   ASSERT_GT(pid_in("pid"), 0);
