@@ -124,7 +124,7 @@ void add_schedule(CLI::App& app, Typed& typed) {
   app.add_option("--every", typed.every);
   app.add_option("--after", typed.after);
   app.add_option("--cron", typed.cron);
-  app.add_option("--initial-delay", typed.initial_delay);
+  app.add_option("--first-after", typed.first_after);
 }
 
 milliseconds parse_period(const char* option, const std::string& text) {
@@ -142,12 +142,11 @@ int act_schedule(const Typed& typed) {
                      " Type --every 5m, --after 5m or --cron '*/5 * * * *'; see simba schedule "
                      "--help");
   }
-  if (typed.initial_delay && typed.cron) {
-    throw UsageError("--initial-delay has no meaning with --cron: that names the times itself");
+  if (typed.first_after && typed.cron) {
+    throw UsageError("--first-after has no meaning with --cron: that names the times itself");
   }
-  const milliseconds delay = typed.initial_delay
-                                 ? parse_duration("--initial-delay", *typed.initial_delay)
-                                 : milliseconds{0};
+  const milliseconds delay =
+      typed.first_after ? parse_duration("--first-after", *typed.first_after) : milliseconds{0};
   command.cron = typed.cron;
   if (typed.every) {
     command.period = ScheduleConfig::rate(delay, parse_period("--every", *typed.every));

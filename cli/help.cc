@@ -123,7 +123,7 @@ When:
   --after DURATION         this long after the last run has ended
   --cron EXPRESSION        minute, hour, day of the month, month, day of the week, in local time;
                            @hourly, @daily, @weekly, @monthly and @yearly
-  --initial-delay DURATION with --every and --after: before the first run of each leader (0)
+  --first-after DURATION   with --every and --after: before the first run of each leader (0)
 
 Options:
   -q, --quiet            say nothing but errors
@@ -284,7 +284,7 @@ Options:
   --for DURATION         faults for this long (30s), then calm, until each mutex has an owner
   --clients N            processes (4)
   --mutexes N            that each of them contends for (2); their names begin with simba-torture-
-  --ttl DURATION         of the leases (2s)
+  --ttl DURATION         of the leases (2s): short ones, so SIMBA_TTL and the file do not count here
   --transition DURATION  likewise (1s)
   --seed N               of the dice; default: any, and printed
   --picture FILE         draw what happened, as SVG

@@ -68,7 +68,7 @@ TEST_F(ScheduleTest, AFailureIsSaidAndTheScheduleGoesOn) {
 }
 
 TEST_F(ScheduleTest, WaitsBeforeTheFirstRun) {
-  const auto process = schedule({"--every", "50ms", "--initial-delay", "1h"}, "echo >> runs");
+  const auto process = schedule({"--every", "50ms", "--first-after", "1h"}, "echo >> runs");
   ASSERT_TRUE(eventually([&] { return process->err().find("leads 'x'") != std::string::npos; }));
   process->signal(SIGTERM);
   EXPECT_EQ(process->wait(), 128 + SIGTERM);
@@ -184,7 +184,7 @@ TEST_F(ScheduleTest, WhatIsTypedWrongIsSaid) {
   EXPECT_THAT(error({"--every", "5m", "--after", "5m"}), HasSubstr("One of them:"));
   EXPECT_THAT(error({"--every", "0"}), HasSubstr("longer than 0"));
   EXPECT_THAT(error({"--cron", "61 * * * *"}), HasSubstr("the minute is '61'"));
-  EXPECT_THAT(error({"--cron", "@daily", "--initial-delay", "1s"}), HasSubstr("no meaning"));
+  EXPECT_THAT(error({"--cron", "@daily", "--first-after", "1s"}), HasSubstr("no meaning"));
 }
 
 }  // namespace
