@@ -38,13 +38,17 @@ void add_store(CLI::App& app, Typed& typed) {
   app.add_option("--config", typed.config);
 }
 
-void add_duty(CLI::App& app, Typed& typed) {
+void add_settings(CLI::App& app, Typed& typed) {
   add_store(app, typed);
-  app.add_flag("-q,--quiet", typed.quiet);
   app.add_option("--id", typed.id);
   app.add_option("--ttl", typed.ttl);
   app.add_option("--transition", typed.transition);
   app.add_option("--kill-after", typed.kill_after);
+}
+
+void add_duty(CLI::App& app, Typed& typed) {
+  add_settings(app, typed);
+  app.add_flag("-q,--quiet", typed.quiet);
 }
 
 void fill_duty(const Typed& typed, const std::string& command, Duty& duty) {
@@ -274,7 +278,7 @@ int act_torture(const Typed& typed) {
 }
 
 void add_config(CLI::App& app, Typed& typed) {
-  add_duty(app, typed);
+  add_settings(app, typed);
   app.add_flag("--json", typed.json);
 }
 

@@ -138,7 +138,8 @@ TEST_F(ConfigTest, PropertiesWithDotsAreTheSame) {
       "simba.yaml",
       "simba.enabled: true\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n  enabled: false\n");
   EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: 'enabled' stands here twice"));
-  write("simba.yaml", "simba.enabled: true\nspring.x: y\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n");
+  write("simba.yaml",
+        "simba.enabled: true\nspring.x: y\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n");
   EXPECT_EQ(value("ttl"), "12s from simba.yaml:5");
 }
 

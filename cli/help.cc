@@ -64,6 +64,7 @@ Options:
                          at most 2s)
   --max-hold DURATION    end the program after this long; default: never
   --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
+  --config FILE          the file with settings; see simba config --help
 
   Durations: 500ms, 10s, 1m30s, 2h, 1d.
 
@@ -100,6 +101,7 @@ Options:
   --kill-after DURATION  TERM comes this long before KILL (a quarter of ttl + transition,
                          at most 2s)
   --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
+  --config FILE          the file with settings; see simba config --help
 
 INT, TERM, HUP and QUIT end the program (TERM, then KILL), release the mutex, and then simba lead by
 that signal. The program finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
@@ -133,6 +135,7 @@ Options:
   --kill-after DURATION  TERM comes this long before KILL (a quarter of ttl + transition,
                          at most 2s)
   --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
+  --config FILE          the file with settings; see simba config --help
 
 A run that fails is said and does not end the schedule. INT, TERM, HUP and QUIT end the program
 that runs (TERM, then KILL), release the mutex, and then simba schedule by that signal. The program
@@ -154,6 +157,7 @@ Options:
   --json        one object per line: mutex, state (held, evicted, free), owner, label,
                 held_for_ms, lease_left_ms, token
   --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 )";
 
 const char kShow[] = R"(simba show [options] MUTEX
@@ -168,6 +172,7 @@ Options:
   --json        one object: mutex, state (held, evicted, free), owner, label, held_for_ms,
                 lease_left_ms, token
   --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 )";
 
 const char kWatch[] = R"(simba watch [options] MUTEX...
@@ -182,6 +187,7 @@ is shorter than it takes to look may be missed.
 Options:
   --json        one object per line: time (UTC), mutex, state (held, free), owner, label, token
   --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 )";
 
 const char kRelease[] = R"(simba release [options] MUTEX
@@ -199,6 +205,7 @@ Options:
   --token N     only if the owner has this token
   --json        one object with the state afterwards, as simba show prints it
   --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 
 Exit codes:
   0 evicted    1 there was nobody to evict    64 usage    69 store unavailable
@@ -219,6 +226,7 @@ Options:
                 privileges that contenders and observers need
   --json        one object: made (whether something was), summary, statements
   --store URL   which store; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 
 Exit codes:
   0 it is there    64 usage, or what is there cannot be used    69 store unavailable, or denied
@@ -243,6 +251,7 @@ Options:
   --transition DURATION  and how much later it is free for others (6s)
   --json        one object per line: check, verdict (ok, warning, failed), text
   --store URL   which store; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 
 Exit codes:
   0 nothing failed    1 something failed    64 usage
@@ -264,6 +273,7 @@ Options:
   --transition DURATION  and is free for others this much later (6s)
   --json        one object per line: measure (lock_unlock, hand_over), count, p50_us, p99_us, max_us
   --store URL   which store; default: SIMBA_STORE, else sqlite:
+  --config FILE the file with settings; see simba config --help
 
 Exit codes:
   0 measured    64 usage    69 store unavailable    75 somebody holds the mutex
@@ -290,6 +300,7 @@ Options:
   --picture FILE         draw what happened, as SVG
   --json                 one object: holds, violations, faults, terms, longest_takeover_s, ...
   --store URL            what is attacked; default: SIMBA_STORE, else sqlite:
+  --config FILE          the file with settings; see simba config --help
 
 The network is attacked where the URL names one host, without TLS: a relay of simba stands between.
 
@@ -320,9 +331,13 @@ Variables: SIMBA_STORE, SIMBA_STORE_FILE, SIMBA_ID, SIMBA_TTL, SIMBA_TRANSITION,
 SIMBA_INITIAL_DELAY, SIMBA_KILL_AFTER, SIMBA_CONFIG.
 
 Options:
-  --json        one object per line: key, value, origin
-  --config FILE, and the flags of simba run that are settings: --store, --id, --ttl, --transition,
-                --kill-after
+  --json                 one object per line: key, value, origin
+  --config FILE          the file
+  --store URL            and the others of simba run that are settings
+  --id LABEL
+  --ttl DURATION
+  --transition DURATION
+  --kill-after DURATION
 )";
 
 const char kCompletion[] = R"(simba completion SHELL
@@ -337,6 +352,9 @@ Prints a script that completes commands and options, for bash, zsh or fish.
 const char kVersion[] = R"(simba version [--json]
 
 Prints the version of simba.
+
+Options:
+  --json        one object: version
 )";
 
 }  // namespace simba::cli::help

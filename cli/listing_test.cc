@@ -113,14 +113,6 @@ TEST_F(ListingTest, HelpsByExample) {
   EXPECT_EQ(simba({}).code, exit_code::kUsage);
 }
 
-TEST_F(ListingTest, HelpNamesEveryOption) {
-  const std::string help = simba({"run", "--help"}).out;
-  for (const char* option : {"--wait", "--quiet", "--id", "--ttl", "--transition", "--kill-after",
-                             "--max-hold", "--store"}) {
-    EXPECT_THAT(help, HasSubstr(option));
-  }
-}
-
 struct Mistake {
   Words words;
   std::string answer;

@@ -1,6 +1,9 @@
 // Manual pages and completion: made from the help and from the parser.
 #include <gmock/gmock.h>
 
+#include <iterator>
+#include <regex>
+#include <set>
 #include <sstream>
 
 #include "cli/exit_codes.h"
@@ -39,6 +42,31 @@ TEST_F(ManualTest, EachCommandHasAPage) {
   EXPECT_THAT(page, HasSubstr(".SH EXIT CODES\n"));
   EXPECT_THAT(simba({"help", "--man"}).out, HasSubstr("simba \\- run programs under a mutex"));
   EXPECT_EQ(simba({"help", "--man", "nothing"}).code, exit_code::kUsage);
+}
+
+// The parser knows what may be typed, and completion asks it; people read the help and the page.
+TEST_F(ManualTest, TheHelpHasExactlyTheOptionsOfTheParser) {
+  const std::string script = simba({"completion", "bash"}).out;
+  const std::regex row(R"(\n +([a-z]+)\) words='--help ?([^']*)')"),
+      option(R"(\n  (-[a-z], )?(--[a-z-]+))");
+  int commands = 0;
+  for (std::sregex_iterator each(script.begin(), script.end(), row), end; each != end; ++each) {
+    const std::string command = (*each)[1];
+    std::istringstream words((*each)[2]);
+    const std::set<std::string> parsed{std::istream_iterator<std::string>(words), {}};
+    const std::string help = simba({command, "--help"}).out;
+    std::set<std::string> told;
+    for (std::sregex_iterator line(help.begin(), help.end(), option); line != end; ++line) {
+      told.insert((*line)[2]);
+    }
+    EXPECT_EQ(told, parsed) << "simba " << command << " --help";
+    const std::string page = simba({"help", "--man", command}).out;
+    for (const std::string& each_option : parsed) {
+      EXPECT_THAT(page, HasSubstr(std::regex_replace(each_option, std::regex("-"), "\\-")));
+    }
+    ++commands;
+  }
+  EXPECT_GE(commands, 14) << script;
 }
 
 TEST_F(ManualTest, BashCompletesCommandsOptionsAndPrograms) {
