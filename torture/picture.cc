@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <map>
 
 #include "torture/outcome.h"
+#include "torture/svg.h"
 
 // Time runs to the right. A lane per client: on top what was done to it, below a row per mutex with
 // its terms as bars. A thin line leads from a term to the next one of the same mutex.
@@ -14,21 +14,18 @@ constexpr std::array<const char*, 6> kColours{"#2f6db3", "#b3622f", "#3b8f4f",
                                               "#7d4fa3", "#9c8a1e", "#1e8c8c"};
 constexpr double kLeft = 90, kTop = 64, kRow = 18, kFaults = 24, kBetween = 10;
 
-std::string number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
-}
-
 class Picture {
  public:
   Picture(const Title& title, const Plan& plan, const Outcome& outcome, const Verdict& verdict)
-      : title_(title), plan_(plan), outcome_(outcome), verdict_(verdict) {
-    const double length = seconds(outcome.ended);
-    per_second_ = std::clamp(80.0, 900 / length, 16'000 / length);
-    width_ = kLeft + length * per_second_ + 30;
-    height_ = lane(plan.clients) + 30;
-  }
+      : title_(title),
+        plan_(plan),
+        outcome_(outcome),
+        verdict_(verdict),
+        per_second_(
+            std::clamp(80.0, 900 / seconds(outcome.ended), 16'000 / seconds(outcome.ended))),
+        width_(kLeft + seconds(outcome.ended) * per_second_ + 30),
+        height_(lane(plan.clients) + 30),
+        svg_(width_, height_) {}
 
   std::string draw() {
     header();
@@ -37,9 +34,9 @@ class Picture {
     for (const Fault& fault : outcome_.faults) mark(fault);
     for (std::size_t mutex = 0; mutex < outcome_.histories.size(); ++mutex) terms(mutex);
     for (const Violation& violation : verdict_.violations) {
-      line(x(violation.at), kTop - 8, height_ - 24, "#d00000", 2, violation.what);
+      svg_.upright(x(violation.at), kTop - 8, height_ - 24, "#d00000", 2, violation.what);
     }
-    return text_ + "</svg>\n";
+    return svg_.text();
   }
 
  private:
@@ -55,35 +52,14 @@ class Picture {
   }
   static const char* colour(std::size_t mutex) { return kColours.at(mutex % kColours.size()); }
 
-  void label(double left, double top, const std::string& words, const std::string& style = {}) {
-    text_ += "<text x='" + number(left) + "' y='" + number(top) + "' " + style + '>' + words +
-             "</text>\n";
-  }
-  void box(double left, double top, double width, double height, const std::string& fill,
-           const std::string& about) {
-    text_ += "<rect x='" + number(left) + "' y='" + number(top) + "' width='" +
-             number(std::max(width, 1.5)) + "' height='" + number(height) + "' fill='" + fill +
-             "'><title>" + about + "</title></rect>\n";
-  }
-  void line(double at, double top, double bottom, const char* stroke, double width,
-            const std::string& about) {
-    text_ += "<line x1='" + number(at) + "' x2='" + number(at) + "' y1='" + number(top) + "' y2='" +
-             number(bottom) + "' stroke='" + stroke + "' stroke-width='" + number(width) +
-             "'><title>" + about + "</title></line>\n";
-  }
-
   void header() {
-    text_ = "<svg xmlns='http://www.w3.org/2000/svg' width='" + number(width_) + "' height='" +
-            number(height_) +
-            "' font-family='sans-serif' font-size='11'>\n<rect width='100%' "
-            "height='100%' fill='#ffffff'/>\n";
-    label(10, 18,
-          title_.store + ": " + (verdict_.holds() ? "holds" : "BROKEN") + ", seed " +
-              std::to_string(plan_.seed) + ", " + std::to_string(verdict_.terms) + " terms",
-          "font-size='14' font-weight='bold'");
-    label(10, 36,
-          "bars: terms, numbered by their tokens; thin lines: takeovers; black: killed; grey: "
-          "stopped; orange: network; purple: server; red: a broken promise");
+    svg_.label(10, 18,
+               title_.store + ": " + (verdict_.holds() ? "holds" : "BROKEN") + ", seed " +
+                   std::to_string(plan_.seed) + ", " + std::to_string(verdict_.terms) + " terms",
+               "font-size='14' font-weight='bold'");
+    svg_.label(10, 36,
+               "bars: terms, numbered by their tokens; thin lines: takeovers; black: killed; grey: "
+               "stopped; orange: network; purple: server; red: a broken promise");
   }
 
   void axis() {
@@ -91,20 +67,21 @@ class Picture {
     const int step = length > 120 ? 10 : length > 30 ? 5 : 1;
     for (int second = 0; second <= static_cast<int>(length); second += step) {
       const double at = kLeft + second * per_second_;
-      line(at, kTop - 4, height_ - 26, "#e6e6e6", 1, std::to_string(second) + " s");
-      label(at - 6, height_ - 12, std::to_string(second) + " s", "fill='#666666'");
+      svg_.upright(at, kTop - 4, height_ - 26, "#e6e6e6", 1, std::to_string(second) + " s");
+      svg_.label(at - 6, height_ - 12, std::to_string(second) + " s", "fill='#666666'");
     }
-    line(x(outcome_.calm_since), kTop - 16, height_ - 26, "#3b8f4f", 1.5, "the faults end");
-    label(x(outcome_.calm_since) + 3, kTop - 8, "calm", "fill='#3b8f4f'");
+    svg_.upright(x(outcome_.calm_since), kTop - 16, height_ - 26, "#3b8f4f", 1.5, "the faults end");
+    svg_.label(x(outcome_.calm_since) + 3, kTop - 8, "calm", "fill='#3b8f4f'");
   }
 
   void frame(int client) {
-    label(10, lane(client) + kFaults - 6, "client " + std::to_string(client), "font-weight='bold'");
+    svg_.label(10, lane(client) + kFaults - 6, "client " + std::to_string(client),
+               "font-weight='bold'");
     for (std::size_t mutex = 0; mutex < outcome_.histories.size(); ++mutex) {
       const double top = row(client, mutex);
-      label(16, top + kRow - 5, "mutex " + std::to_string(mutex),
-            std::string("fill='") + colour(mutex) + "'");
-      box(kLeft, top + kRow - 2, width_ - kLeft - 30, 1, "#f0f0f0", "");
+      svg_.label(16, top + kRow - 5, "mutex " + std::to_string(mutex),
+                 std::string("fill='") + colour(mutex) + "'");
+      svg_.box(kLeft, top + kRow - 2, width_ - kLeft - 30, 1, "#f0f0f0", "");
     }
   }
 
@@ -114,26 +91,26 @@ class Picture {
     switch (fault.kind) {
       case FaultKind::kServerKill:
       case FaultKind::kClockStep:
-        box(left, kTop - 4, width, height_ - kTop - 22, "#7d4fa330", about);
-        label(left + 2, kTop - 6, fault.kind == FaultKind::kClockStep ? "clock" : "server",
-              "fill='#7d4fa3' font-size='9'");
+        svg_.box(left, kTop - 4, width, height_ - kTop - 22, "#7d4fa330", about);
+        svg_.label(left + 2, kTop - 6, fault.kind == FaultKind::kClockStep ? "clock" : "server",
+                   "fill='#7d4fa3' font-size='9'");
         return;
       case FaultKind::kKill:
-        box(left, lane(fault.client) + 13, width, kFaults + plan_.mutexes * kRow - 15, "#00000026",
-            about);
-        label(left, lane(fault.client) + 22, "&#10005; kill", "font-size='10'");
+        svg_.box(left, lane(fault.client) + 13, width, kFaults + plan_.mutexes * kRow - 15,
+                 "#00000026", about);
+        svg_.label(left, lane(fault.client) + 22, "&#10005; kill", "font-size='10'");
         return;
       case FaultKind::kStop:
       case FaultKind::kStopInWindow:
-        box(left, lane(fault.client) + 13, width, kFaults + plan_.mutexes * kRow - 15, "#80808040",
-            about);
-        label(left + 2, lane(fault.client) + 22,
-              fault.kind == FaultKind::kStop ? "stop" : "stop before a write",
-              "font-size='10' fill='#555555'");
+        svg_.box(left, lane(fault.client) + 13, width, kFaults + plan_.mutexes * kRow - 15,
+                 "#80808040", about);
+        svg_.label(left + 2, lane(fault.client) + 22,
+                   fault.kind == FaultKind::kStop ? "stop" : "stop before a write",
+                   "font-size='10' fill='#555555'");
         return;
       default:
-        box(left, lane(fault.client), width, 3, "#e08a00", about);
-        label(left + 2, lane(fault.client) + 11, about, "font-size='9' fill='#a86500'");
+        svg_.box(left, lane(fault.client), width, 3, "#e08a00", about);
+        svg_.label(left + 2, lane(fault.client) + 11, about, "font-size='9' fill='#a86500'");
     }
   }
 
@@ -147,17 +124,16 @@ class Picture {
       const double left = x(span.begin), width = x(span.end) - left;
       const double top = row(span.client, mutex);
       const std::string rank = std::to_string(ranks.at(span.token));
-      box(left, top + 2, width, kRow - 5, colour(mutex),
-          "client " + std::to_string(span.client) + ", token " + std::to_string(span.token) + ", " +
-              number((x(span.end) - left) / per_second_ * 1000) + " ms");
+      svg_.box(left, top + 2, width, kRow - 5, colour(mutex),
+               "client " + std::to_string(span.client) + ", token " + std::to_string(span.token) +
+                   ", " + number((x(span.end) - left) / per_second_ * 1000) + " ms");
       if (width > 7.0 * static_cast<double>(rank.size()) + 2) {
-        label(left + 2, top + kRow - 6, rank, "fill='#ffffff' font-size='10'");
+        svg_.label(left + 2, top + kRow - 6, rank, "fill='#ffffff' font-size='10'");
       }
       if (previous != nullptr && previous->client != span.client) {
-        text_ += "<line x1='" + number(x(previous->end)) + "' y1='" +
-                 number(row(previous->client, mutex) + kRow / 2) + "' x2='" + number(left) +
-                 "' y2='" + number(top + kRow / 2) + "' stroke='" + colour(mutex) +
-                 "' stroke-width='0.7' stroke-opacity='0.7'/>\n";
+        svg_.path(
+            {{x(previous->end), row(previous->client, mutex) + kRow / 2}, {left, top + kRow / 2}},
+            colour(mutex) + std::string("b3"), 0.7, "");
       }
       previous = &span;
     }
@@ -167,8 +143,8 @@ class Picture {
   const Plan& plan_;
   const Outcome& outcome_;
   const Verdict& verdict_;
-  double per_second_ = 80, width_ = 0, height_ = 0;
-  std::string text_;
+  const double per_second_, width_, height_;
+  Svg svg_;
 };
 
 }  // namespace
