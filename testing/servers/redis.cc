@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "testing/servers/tool.h"
+
 namespace simba::servers {
 namespace {
 
@@ -46,19 +48,9 @@ RedisSettings of_a_cluster(RedisSettings settings) {
   return settings;
 }
 
-// redis-cli's output. Each call has a file of its own: threads may ask at once.
 std::string ask_cli(std::vector<std::string> words, std::chrono::milliseconds patience = 10s) {
-  const Directory directory;
   words.insert(words.begin(), "redis-cli");
-  Process process({.words = words,
-                   .directory = directory.path(),
-                   .log = directory.path() / "out",
-                   .environment = {},
-                   .user = {}});
-  if (!process.wait(patience)) throw std::runtime_error("redis-cli does not end");
-  std::string out = content(directory.path() / "out");
-  while (!out.empty() && out.back() == '\n') out.pop_back();
-  return out;
+  return output_of(words, patience);
 }
 
 void await(const std::string& what, const std::function<bool()>& done) {
