@@ -35,6 +35,11 @@ Attack::Attack(const Plan& plan, const Target& target)
     kinds_.insert(kinds_.end(), {FaultKind::kClockStep, FaultKind::kClockStep});
 }
 
+void Attack::watch(nanoseconds every, std::function<void(const Crowd&)> look) {
+  watch_every_ = every;
+  watch_ = std::move(look);
+}
+
 Outcome Attack::run(Until until) {
   plan_.save();
   outcome_.began = BootClock::now();
@@ -67,6 +72,9 @@ void Attack::keep_going() {
     agenda_.erase(agenda_.begin());
     action();
   }
+  if (BootClock::now() < watch_due_) return;
+  watch_due_ = BootClock::now() + watch_every_;
+  watch_(crowd_);
 }
 
 nanoseconds Attack::span(double least, double most) {
@@ -79,6 +87,7 @@ void Attack::later(nanoseconds span, std::function<void()> action) {
 }
 
 void Attack::attack(LocalTime until, bool ends_when_broken) {
+  if (watch_) watch_due_ = BootClock::now();
   // First of all and without any other fault, so that it succeeds.
   lay_ambush();
   while (ambush_.is_laid() && BootClock::now() < until) {
@@ -86,7 +95,7 @@ void Attack::attack(LocalTime until, bool ends_when_broken) {
   }
   while (BootClock::now() < until) {
     strike();
-    pass(std::min(until, BootClock::now() + span(0.1, 0.4)));
+    pass(std::min(until, BootClock::now() + span(plan_.least_rest, plan_.most_rest)));
     if (ends_when_broken && is_broken()) {
       outcome_.is_cut_short = true;
       return;
@@ -97,6 +106,7 @@ void Attack::attack(LocalTime until, bool ends_when_broken) {
 // All is mended, everybody is there, and each mutex finds an owner. Then the last fault: the owners
 // die and do not come back, and each mutex finds another.
 void Attack::calm() {
+  watch_due_ = LocalTime::max();
   while (!agenda_.empty()) {
     const auto action = std::move(agenda_.begin()->second);
     agenda_.erase(agenda_.begin());
@@ -139,9 +149,11 @@ void Attack::strike() {
 }
 
 void Attack::strike_client(FaultKind kind) {
-  const int client = static_cast<int>(dice_.below(static_cast<std::uint64_t>(plan_.clients)));
-  const auto at = static_cast<std::size_t>(client);
   const bool kills = kind == FaultKind::kKill;
+  const int spared = kills ? plan_.survivors : 0;
+  const auto at = static_cast<std::size_t>(spared) +
+                  dice_.below(static_cast<std::uint64_t>(plan_.clients - spared));
+  const int client = static_cast<int>(at);
   const nanoseconds length = kills ? span(0, 0.5) : span(0.1, 3);
   if (is_struck_.at(at)) return;
   is_struck_.at(at) = true;

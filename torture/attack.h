@@ -22,6 +22,9 @@ class Attack {
 
   Attack(const Plan& plan, const Target& target);
 
+  // Looks at the clients so often, from the first fault to the last. Before run().
+  void watch(nanoseconds every, std::function<void(const Crowd&)> look);
+
   Outcome run(Until until = Until::kEnd);
 
  private:
@@ -52,6 +55,9 @@ class Attack {
   std::vector<FaultKind> kinds_;  // what can be done to the target
   std::vector<bool> is_struck_, is_cut_;
   std::multimap<LocalTime, std::function<void()>> agenda_;
+  std::function<void(const Crowd&)> watch_;
+  nanoseconds watch_every_{0};
+  LocalTime watch_due_ = LocalTime::max();
   bool server_is_down_ = false;
   LocalTime server_rests_until_{}, clock_rests_until_{};
   nanoseconds clock_offset_{0};

@@ -36,6 +36,9 @@ void Crowd::start(int client) {
   command.directory = plan_.directory;
   command.log = plan_.log(client);
   command.environment = {std::string(kWorkerUrl) + '=' + url};
+  // What a thread has freed and keeps for itself would count as in use, for hundreds of threads.
+  if (plan_.survivors > 0)
+    command.environment.emplace_back("GLIBC_TUNABLES=glibc.malloc.tcache_count=0");
   member.process = std::make_unique<servers::Process>(command);
 }
 
@@ -47,6 +50,11 @@ void Crowd::stop(int client) {
 
 void Crowd::go_on(int client) {
   if (const auto& process = members_.at(index(client)).process) process->signal(SIGCONT);
+}
+
+pid_t Crowd::pid(int client) const {
+  const auto& process = members_.at(index(client)).process;
+  return process ? process->pid() : -1;
 }
 
 void Crowd::check(int client) {

@@ -26,6 +26,7 @@ class Crowd {
   void end();              // all, in good order; what does not end is killed
   void mend();             // all relays
 
+  pid_t pid(int client) const;  // -1: it is dead
   servers::Relay& relay(int client) { return *members_.at(index(client)).relay; }
   Notebook& notebook(int client, int mutex) {
     return members_.at(index(client)).notebooks.at(index(mutex));

@@ -26,9 +26,7 @@ struct Words {
 
 Words parse(CLI::App& app, int argc, char** argv) {
   Words words;
-  std::string stores;
-  for (const OwnStore& store : own_stores()) stores += std::string(" ") + store.name;
-  app.add_option("--store", words.store, "one of" + stores);
+  app.add_option("--store", words.store, "one of" + own_store_names());
   app.add_option("--seconds", words.seconds, "of faults")->check(CLI::Range(1L, 86'400L));
   app.add_option("--slack", words.slack,
                  "seconds: an owner may take so much longer than two leases")
@@ -45,28 +43,25 @@ Words parse(CLI::App& app, int argc, char** argv) {
   return words;
 }
 
-const OwnStore& find(const std::string& name) {
-  for (const OwnStore& store : own_stores()) {
-    if (name == store.name) return store;
-  }
-  throw CLI::ValidationError("--store", "there is no store '" + name + "' here; see --help");
-}
-
 int run(const Words& words) {
-  const OwnStore& store = find(words.store);
+  const OwnStore* store = own_store(words.store);
+  if (store == nullptr) {
+    throw CLI::ValidationError("--store",
+                               "there is no store '" + words.store + "' here; see --help");
+  }
   Plan plan;
   plan.prefix = "torture-";
   plan.clients = words.clients;
   plan.mutexes = words.mutexes;
-  plan.ttl = store.ttl;
-  plan.transition = store.transition;
+  plan.ttl = store->ttl;
+  plan.transition = store->transition;
   plan.length = std::chrono::seconds{words.seconds};
   plan.slack = std::chrono::seconds{words.slack};
   plan.seed = words.seed;
   const std::string command = "script/torture --store " + words.store + " --seconds " +
                               std::to_string(words.seconds) + " --seed " +
                               std::to_string(words.seed);
-  const Report report = torture(store.start(), plan, command,
+  const Report report = torture(store->start(), plan, command,
                                 words.must_break ? Attack::Until::kBroken : Attack::Until::kEnd);
   std::cout << report.text;
   if (!words.picture.empty()) std::ofstream(words.picture) << report.picture;

@@ -9,7 +9,7 @@ foreach(_shared is_owner_until_the_next_poll message_asserts_ownership)
 endforeach()
 foreach(_patch ${_patches})
   simba_plant(${_patch} _name _mutated)
-  simba_add_program(NAME simba_tortured_${_name} SOURCES $<TARGET_OBJECTS:simba_torture_main> ${_mutated} DEPS ${_deps})
+  simba_add_program(NAME simba_tortured_${_name} SOURCES ${_torture} ${_mutated} DEPS ${_deps})
   add_test(NAME torture/Planted.${_name}
     COMMAND simba_tortured_${_name} --store sqlite --seconds 60 --must-break)
   set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS cpu TIMEOUT 180 PROCESSORS 2)

@@ -11,6 +11,7 @@
 #include "testing/servers/postgres_server.h"
 #include "testing/servers/redis.h"
 #include "testing/servers/zookeeper.h"
+#include "torture/counts.h"
 #include "torture/shared_file.h"
 
 namespace simba::torture {
@@ -75,8 +76,10 @@ void set_url(Target& target, const std::string& url) {
 
 Target start_sqlite() {
   const auto directory = std::make_shared<servers::Directory>();
-  Target target = target_of("sqlite:" + (directory->path() / "locks.db").string());
+  const auto file = directory->path() / "locks.db";
+  Target target = target_of("sqlite:" + file.string());
   target.name = "sqlite";
+  target.count = [file] { return count_sqlite(file); };
   target.keeps = directory;
   return target;
 }
@@ -87,6 +90,7 @@ Target start_redis() {
   const auto own = std::make_shared<Own<servers::RedisServer>>(settings);
   Target target = target_at("redis", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
+  target.count = [own] { return count_redis(own->server); };
   return target;
 }
 
@@ -205,6 +209,17 @@ constexpr OwnStore kStores[] = {
 
 }  // namespace
 
-std::span<const OwnStore> own_stores() { return kStores; }
+const OwnStore* own_store(std::string_view name) {
+  for (const OwnStore& store : kStores) {
+    if (name == store.name) return &store;
+  }
+  return nullptr;
+}
+
+std::string own_store_names() {
+  std::string names;
+  for (const OwnStore& store : kStores) names += std::string(" ") + store.name;
+  return names;
+}
 
 }  // namespace simba::torture

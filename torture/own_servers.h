@@ -1,7 +1,7 @@
 #pragma once
 
-#include <span>
 #include <string>
+#include <string_view>
 
 #include "torture/target.h"
 
@@ -13,7 +13,8 @@ struct OwnStore {
   milliseconds ttl, transition;
 };
 
-// The stores whose servers we can start on loopback, and break as we like.
-std::span<const OwnStore> own_stores();
+// A store whose server we can start on loopback, and break as we like. None: there is no such one.
+const OwnStore* own_store(std::string_view name);
+std::string own_store_names();  // " sqlite mariadb"
 
 }  // namespace simba::torture

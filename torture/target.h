@@ -11,6 +11,13 @@
 
 namespace simba::torture {
 
+// Something that a store has a number of. In a run that goes on for long it may grow by the share
+// and the constant.
+struct Count {
+  std::string name;  // "rows"
+  double value = 0, share = 0, constant = 0;
+};
+
 // What is attacked, and how far. What is empty cannot be done to it.
 struct Target {
   std::string name;  // for people
@@ -32,6 +39,9 @@ struct Target {
   std::optional<Server> server;
   // Of the wall clock that the store decides by.
   std::function<void(nanoseconds)> step_clock;
+
+  // What the store keeps: rows, keys, files, connections. Empty where it does not answer.
+  std::function<std::vector<Count>()> count;
 
   std::vector<std::string> spared;  // what is not attacked, and why
   std::shared_ptr<void> keeps;      // lives as long as this

@@ -3,10 +3,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -17,8 +19,10 @@
 #include "simba/contend_service.h"
 #include "simba/locker.h"
 #include "testing/dice.h"
+#include "torture/leak.h"
 #include "torture/notebook.h"
 #include "torture/plan.h"
+#include "torture/pulse.h"
 
 namespace simba::torture {
 namespace {
@@ -86,8 +90,15 @@ class Worker {
                        id());
     MutexContendService service(client, contender, options);
     service.start();
-    while (!ends) nap(20ms);
+    await_stop();
     service.stop();
+  }
+
+  void await_stop() {
+    std::mutex guard;
+    std::unique_lock lock(guard);
+    std::condition_variable_any never;
+    never.wait(lock, stop_, [] { return false; });
   }
 
   // While the term lasts and `goes_on` says so.
@@ -167,8 +178,15 @@ int work(const std::string& directory, int client) {
       }
     });
   }
-  while (!ends) nap(20ms);
-  return 0;  // the threads are asked to stop
+  const Pulse pulse(plan.pulse(client));
+  Leak leak(connection, plan.prefix);
+  while (!ends) {
+    pulse.beat();
+    if (plan.leaks && client == 0) leak.drip();
+    nap(100ms);
+  }
+  for (std::jthread& thread : threads) thread.request_stop();  // all at once
+  return 0;
 }
 
 }  // namespace
