@@ -1,12 +1,10 @@
 #include "torture/counts.h"
 
 #include <charconv>
-#include <map>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
-#include <string>
 
+#include "testing/servers/loopback.h"
 #include "testing/servers/tool.h"
 
 namespace simba::torture {
@@ -14,20 +12,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kPatience = 2s;
-// Connections come and go with the faults, rows of the mutexes stay.
-constexpr double kRowShare = 0.01, kRows = 2, kShare = 0.1, kConnections = 10;
+constexpr std::chrono::milliseconds kPatience = 1s;
+// Rows stay; what hangs on connections comes and goes with the faults.
+constexpr double kRowShare = 0.01, kRows = 2, kShare = 0.1, kConnections = 10, kKeys = 20;
 
-double size_of(const std::filesystem::path& file) {
+double kib(const std::filesystem::path& file) {
   std::error_code gone;
   const auto size = std::filesystem::file_size(file, gone);
   return gone ? 0 : static_cast<double>(size) / 1'024;
-}
-
-std::optional<double> number_in(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc{} && end != text.data() ? std::optional(value) : std::nullopt;
 }
 
 // What a tool prints; nothing where it fails.
@@ -37,34 +29,90 @@ std::string said(const std::vector<std::string>& words) try {
   return {};
 }
 
+// The numbers of a text, each behind its marker.
+class Numbers {
+ public:
+  explicit Numbers(std::string text) : text_('\n' + std::move(text)) {}
+
+  void add(const std::string& marker, Count count) {
+    const std::size_t at = text_.find(marker);
+    if (at == text_.npos) return;
+    const char* const end = text_.data() + text_.size();
+    const auto [last, error] = std::from_chars(text_.data() + at + marker.size(), end, count.value);
+    if (error == std::errc{}) counts_.push_back(std::move(count));
+  }
+  std::vector<Count> counts() && { return std::move(counts_); }
+
+ private:
+  const std::string text_;
+  std::vector<Count> counts_;
+};
+
+Count rows() { return {"rows", 0, kRowShare, kRows}; }
+Count connections() { return {"connections", 0, kShare, kConnections}; }
+
 }  // namespace
 
 std::vector<Count> count_sqlite(const std::filesystem::path& file) {
-  std::vector<Count> counts{
-      {"file KiB", size_of(file), kShare, 16},
-      // It is emptied when it has reached a length, and then written from its start.
-      {"log KiB", size_of(file.string() + "-wal"), kShare, 1'024}};
-  const auto rows =
-      number_in(said({"sqlite3", "-readonly", file.string(), "SELECT count(*) FROM simba_mutex"}));
-  if (rows) counts.push_back({"rows", *rows, kRowShare, kRows});
+  Numbers numbers(
+      said({"sqlite3", "-readonly", file.string(), "SELECT count(*) FROM simba_mutex"}));
+  numbers.add("\n", rows());
+  std::vector<Count> counts = std::move(numbers).counts();
+  counts.push_back({"file KiB", kib(file), kShare, 16});
+  // It is emptied when it has reached a length, and then written from its start.
+  counts.push_back({"log KiB", kib(file.string() + "-wal"), kShare, 1'024});
   return counts;
 }
 
-std::vector<Count> count_redis(const servers::RedisServer& server) {
-  std::vector<Count> counts;
-  std::istringstream lines(said({"redis-cli", "-s", server.socket().string(), "INFO"}));
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t colon = line.find(':');
-    const std::string name = line.substr(0, colon);
-    const auto value = colon == line.npos ? std::nullopt : number_in(line.substr(colon + 1));
-    if (!value) continue;
-    if (name == "connected_clients")
-      counts.push_back({"connections", *value, kShare, kConnections});
-    if (name == "pubsub_channels") counts.push_back({"channels", *value, kShare, 20});
-  }
-  const auto keys = number_in(said({"redis-cli", "-s", server.socket().string(), "DBSIZE"}));
-  if (keys) counts.push_back({"keys", *keys, kShare, 20});
-  return counts;
+std::vector<Count> count_redis(const std::filesystem::path& socket) {
+  Numbers info(said({"redis-cli", "-s", socket.string(), "INFO"}));
+  info.add("\nconnected_clients:", connections());
+  info.add("\npubsub_channels:", {"channels", 0, kShare, kKeys});
+  info.add("\ndb0:keys=", {"keys", 0, kShare, kKeys});
+  return std::move(info).counts();
+}
+
+std::vector<Count> count_postgres(const std::string& url) {
+  Numbers numbers(said({"psql", "-XAt", "-c", "SELECT 'rows=' || count(*) FROM simba_mutex", "-c",
+                        "SELECT 'connections=' || count(*) FROM pg_stat_activity "
+                        "WHERE backend_type = 'client backend'",
+                        "-c", "SELECT 'table=' || pg_table_size('simba_mutex') / 1024", url}));
+  numbers.add("\nrows=", rows());
+  numbers.add("\nconnections=", connections());
+  // Dead rows are cleared away by the server when it thinks fit.
+  numbers.add("\ntable=", {"table KiB", 0, kShare, 512});
+  return std::move(numbers).counts();
+}
+
+std::vector<Count> count_mariadb(const std::filesystem::path& socket) {
+  Numbers numbers(said({"mariadb", "--no-defaults", "--socket=" + socket.string(), "--user=root",
+                        "--batch", "--skip-column-names",
+                        "--execute=SELECT concat('rows=', count(*)) FROM simba_db.simba_mutex; "
+                        "SELECT concat('connections=', variable_value) FROM "
+                        "information_schema.global_status WHERE variable_name = "
+                        "'THREADS_CONNECTED'"}));
+  numbers.add("\nrows=", rows());
+  numbers.add("\nconnections=", connections());
+  return std::move(numbers).counts();
+}
+
+std::vector<Count> count_zookeeper(std::uint16_t port) {
+  Numbers numbers(servers::ask(port, "mntr"));
+  numbers.add("\nzk_znode_count\t", {"nodes", 0, kShare, kKeys});
+  numbers.add("\nzk_ephemerals_count\t", {"ephemerals", 0, kShare, kKeys});
+  numbers.add("\nzk_watch_count\t", {"watches", 0, kShare, 200});
+  numbers.add("\nzk_num_alive_connections\t", connections());
+  return std::move(numbers).counts();
+}
+
+std::vector<Count> count_mongodb(const AskMongodb& ask) try {
+  Numbers numbers(ask(R"({"count": "pessimisticLocks"})", "MongoLocks") +
+                  ask(R"({"serverStatus": 1, "repl": 0, "metrics": 0, "locks": 0})", "admin"));
+  numbers.add("\"n\" : ", rows());
+  numbers.add("\"connections\" : { \"current\" : ", connections());
+  return std::move(numbers).counts();
+} catch (const std::runtime_error&) {
+  return {};
 }
 
 }  // namespace simba::torture

@@ -90,7 +90,7 @@ Target start_redis() {
   const auto own = std::make_shared<Own<servers::RedisServer>>(settings);
   Target target = target_at("redis", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
-  target.count = [own] { return count_redis(own->server); };
+  target.count = [own] { return count_redis(own->server.socket()); };
   return target;
 }
 
@@ -98,6 +98,7 @@ Target start_postgres() {
   const auto own = std::make_shared<Own<servers::PostgresServer>>(servers::PostgresSettings{});
   Target target = target_at("postgres", own, [own] { own->server.crash(); });
   set_url(target, own->server.url());
+  target.count = [own] { return count_postgres(own->server.url()); };
   return target;
 }
 
@@ -105,6 +106,7 @@ Target start_mariadb() {
   const auto own = std::make_shared<Own<servers::MariadbServer>>(servers::MariadbSettings{});
   Target target = target_at("mariadb", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
+  target.count = [own] { return count_mariadb(own->server.socket()); };
   return target;
 }
 
@@ -116,6 +118,7 @@ Target start_zookeeper() {
   set_url(target, "zookeeper://" + own->server.address() + "?session-timeout=1500&tick=500");
   target.step_clock = {};
   target.spared = {"the clock: sessions are counted by a monotonic one"};
+  target.count = [own] { return count_zookeeper(own->server.port()); };
   return target;
 }
 
@@ -124,6 +127,11 @@ Target start_mongodb() {
   const auto own = std::make_shared<Own<servers::MongodbServer>>(servers::MongodbSettings{});
   Target target = target_at("mongodb", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
+  target.count = [own] {
+    return count_mongodb([own](const std::string& command, const std::string& on) {
+      return own->server.command(command, on);
+    });
+  };
   return target;
 #else
   throw servers::Unavailable("there is no MongoDB driver to set a server up with");

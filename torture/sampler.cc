@@ -45,7 +45,8 @@ void Sampler::sample(const Crowd& crowd) {
   for (int client = 0; client < static_cast<int>(pulses_.size()); ++client) {
     sample_client(client, crowd.pid(client), now);
   }
-  if (!target_.count) return;
+  // A server that is down would keep us waiting, and with us whoever is to start it again.
+  if (!target_.count || (target_.server && !target_.server->is_ready())) return;
   for (const Count& count : target_.count()) {
     add({count.name, "", -1, count.share, count.constant, {}}, now, count.value);
   }
