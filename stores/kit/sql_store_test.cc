@@ -36,7 +36,7 @@ TEST_F(SqlStoreTest, ALostAttemptWritesNothing) {
   EXPECT_NE(writes(), before) << "this figure tells nothing";
 }
 
-TEST_F(SqlStoreTest, CountsTheLeaseFromWhenTheRowWasGot) {
+TEST_F(SqlStoreTest, ShedLock3577CountsTheLeaseFromWhenTheRowWasGot) {
   const auto store = open();
   release(*store, "report", "a~1", take(*store, "report", "a~1").owner.token);
   auto stranger = lock_row("report");

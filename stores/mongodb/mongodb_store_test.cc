@@ -53,7 +53,7 @@ TEST_F(MongodbStoreTest, TimesAreTheServers) {
 }
 
 // The loser of an upsert can be told that it won; here nobody upserts.
-TEST_F(MongodbStoreTest, OfEightClientsThatCreateADocumentAtOnceOneWinsInEachOfAThousandRounds) {
+TEST_F(MongodbStoreTest, Mgo313OfEightWhoCreateADocumentAtOnceOneWinsInEachOfAThousandRounds) {
   constexpr int kClients = 8, kRounds = 1'000;
   std::vector<std::shared_ptr<Store>> stores;
   for (int i = 0; i < kClients; ++i) stores.push_back(open("appName=racer-" + std::to_string(i)));

@@ -98,6 +98,22 @@ TEST_F(PgBouncerTest, IsDetectedSaidOnceAndWorksFromManyThreads) {
   EXPECT_EQ(through("SHOW lock_timeout"), "0");
 }
 
+// What a session holds belongs to whoever is lent its connection next, and ends with it.
+TEST_F(PgBouncerTest, SessionLocksBehindAPoolerATermHangsOnNoConnection) {
+  const auto store = open_postgres(options(bouncer->url()));
+  const Token token = take(*store, "report", "a~1").owner.token;
+  Admin admin(server->url());
+  EXPECT_EQ(admin("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"), "0");
+  admin(
+      "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+      "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()");
+  const auto rival = open_postgres(options(bouncer->url("application_name=rival")));
+  ASSERT_TRUE(eventually([&] { return error_of([&] { observe(*rival, "report"); }) == "none"; }));
+  EXPECT_EQ(take(*rival, "report", "b~1").owner.id, "a~1") << "the term went with its connection";
+  ASSERT_TRUE(eventually([&] { return error_of([&] { observe(*store, "report"); }) == "none"; }));
+  EXPECT_EQ(renew(*store, "report", "a~1", token).owner.token, token);
+}
+
 TEST_F(PgBouncerTest, WaitersPollOnceASecond) {
   const auto first = open_postgres(options(bouncer->url("application_name=first")));
   const auto second = open_postgres(options(bouncer->url("application_name=second")));

@@ -70,7 +70,7 @@ TEST_F(FaultTest, ATermOutlivesAConnectionThatComesBackInTime) {
 }
 
 // The server makes the node, and nobody hears of it.
-TEST_F(FaultTest, ATakeWhoseAnswerWasLostFindsItsNodeAndMakesNoSecond) {
+TEST_F(FaultTest, AmbiguousCreateATakeWhoseAnswerWasLostFindsItsNodeAndMakesNoSecond) {
   start();
   put_relay();
   const auto store = open_alone(options(6s));
@@ -419,7 +419,7 @@ class CountTest : public FaultTest {
   }
 };
 
-TEST_F(CountTest, WhenItIsNearlyUsedUpTheQueueRunsEmptyAndItBeginsAnew) {
+TEST_F(CountTest, Kazoo730WhenItIsNearlyUsedUpTheQueueRunsEmptyAndItBeginsAnew) {
   start_with(static_cast<int>(kLastNumber) - 1);
   if (IsSkipped()) return;
   const auto store = connect_straight(), other = connect_straight();
@@ -440,7 +440,7 @@ TEST_F(CountTest, WhenItIsNearlyUsedUpTheQueueRunsEmptyAndItBeginsAnew) {
   EXPECT_TRUE(queue().at(0).ends_with("-0000000000"));
 }
 
-TEST_F(CountTest, AfterTheLastNumberNobodyOfOursOvertakesTheOwner) {
+TEST_F(CountTest, Kazoo730AfterTheLastNumberNobodyOfOursOvertakesTheOwner) {
   start_with(2'147'483'646);
   if (IsSkipped()) return;
   const auto store = connect_straight();

@@ -132,7 +132,7 @@ TEST_F(ZookeeperTest, AWaiterWhoseNodeSomebodyDeletedQueuesAgain) {
 }
 
 // CURATOR-696: a node with our id that is not of our session is waited for, never trusted.
-TEST_F(ZookeeperTest, ANodeOfAnotherSessionIsNotTrustedWhateverItsName) {
+TEST_F(ZookeeperTest, Curator696ANodeOfAnotherSessionIsNotTrustedWhateverItsName) {
   raw().create("/simba", {}, ZOO_CONTAINER);
   raw().create(path(m), {}, ZOO_CONTAINER);
   ASSERT_EQ(raw().create(path(m) + '/' + latch_stem("a~1"), "a~1", ZOO_EPHEMERAL_SEQUENTIAL), ZOK);
