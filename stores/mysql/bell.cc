@@ -45,6 +45,18 @@ std::uint64_t hash(std::initializer_list<std::string_view> parts) {
   return value;
 }
 
+// Throws where it is our own connection that is lost.
+void note_unheard(Connection& connection, const Failure& error) {
+  if (error.is(number::kKillDenied)) {
+    connection.endpoint().note_once(
+        Endpoint::Note::kForeignWaiter,
+        "somebody waits as another user of the server, and cannot be woken: he polls once a "
+        "second; contenders of one mutex should have one user");
+  } else if (!error.is(number::kUnknownThread) && error.errc() == Errc::kUnreachable) {
+    throw Failure(error);
+  }
+}
+
 }  // namespace
 
 std::uint64_t hash_of(const Endpoint& endpoint, std::string_view mutex) {
@@ -55,17 +67,15 @@ std::string bell_of(const Endpoint& endpoint, std::string_view mutex) {
   return "simba:" + hex(hash_of(endpoint, mutex)) + ':';
 }
 
-void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline) try {
-  connection.query("KILL QUERY " + std::to_string(waiter), deadline);
-} catch (const Failure& error) {
-  if (error.is(number::kKillDenied)) {
-    connection.endpoint().note_once(
-        Endpoint::Note::kForeignWaiter,
-        "somebody waits as another user of the server, and cannot be woken: he polls once a "
-        "second; contenders of one mutex should have one user");
-  } else if (!error.is(number::kUnknownThread) && error.errc() == Errc::kUnreachable) {
-    throw;
+void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline) {
+  const std::string id = std::to_string(waiter), hand = literal("simba:ring:" + id);
+  try {
+    // There is no connection 0: whoever finds another ringing leaves it at that.
+    connection.query("KILL QUERY IF(GET_LOCK(" + hand + ", 0) = 1, " + id + ", 0)", deadline);
+  } catch (const Failure& error) {
+    note_unheard(connection, error);
   }
+  connection.query("DO RELEASE_LOCK(" + hand + ")", deadline);
 }
 
 Bells::Bells() : changed_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {

@@ -28,6 +28,9 @@
 // polls. A ring between two sleeps is not heard: so each sleep begins with a look whether the rows
 // were written meanwhile. Rung for a mutex that is not waited for, or not rung at all, costs time
 // and nothing else.
+//
+// One rings at a time, who holds a lock in the waiter's name: where two of them end the same sleep,
+// MariaDB lets one wait for two seconds, and with it every sleeper and whoever wants to connect.
 namespace simba::mysql {
 
 // The name of the locks of a mutex, without the last letter, a or b. Names of locks are short and

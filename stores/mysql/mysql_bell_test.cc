@@ -1,3 +1,6 @@
+#include <thread>
+
+#include "stores/mysql/bell.h"
 #include "stores/mysql/mysql_fixture.h"
 
 // The doorbell between processes, on a real server.
@@ -98,6 +101,35 @@ TEST_F(MysqlBellTest, AHundredWhoWaitInOneProcessNeedOneConnectionAndHardlyAQuer
   }
   ASSERT_TRUE(eventually([&] { return count_connections("STATE = 'User sleep'") == 1; }));
   EXPECT_LE(count_connections("TRUE"), 3);
+}
+
+// Found by the long load: where several end one sleep at once, MariaDB stands still for seconds.
+TEST_F(MysqlBellTest, WhoFindsAnotherRingingLeavesItAtThat) {
+  std::atomic<std::uint64_t> id{0};
+  std::atomic<bool> is_woken{false};
+  const std::jthread sleeper([&] {
+    Admin own(url());
+    id = std::stoull(own("SELECT CONNECTION_ID()"));
+    error_of([&] { own("SELECT SLEEP(60)"); });
+    is_woken = true;
+  });
+  const auto sleeps = [&] {
+    return admin()("SELECT COUNT(*) FROM information_schema.processlist WHERE id = " +
+                   std::to_string(id) + " AND STATE = 'User sleep'") == "1";
+  };
+  ASSERT_TRUE(eventually(sleeps));
+  const kit::StopSignal stop;
+  Endpoint endpoint(options());
+  Connection connection(endpoint, stop);
+  const std::string hand = "'simba:ring:" + std::to_string(id) + "'";
+  ASSERT_EQ(admin()("SELECT GET_LOCK(" + hand + ", 0)"), "1");
+  ring(connection, id, BootClock::now() + 60s);
+  std::this_thread::sleep_for(500ms);
+  EXPECT_FALSE(is_woken);
+  ASSERT_EQ(admin()("SELECT RELEASE_LOCK(" + hand + ")"), "1");
+  ring(connection, id, BootClock::now() + 60s);
+  EXPECT_TRUE(eventually([&] { return is_woken.load(); }));
+  EXPECT_EQ(admin()("SELECT IS_FREE_LOCK(" + hand + ")"), "1");
 }
 
 }  // namespace
