@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 // a store hangs, files are opened when they are first needed: all of it ends, which a leak does
 // not.
 constexpr double kShare = 0.1;
-constexpr double kHeapKib = 128, kMemoryKib = 2'048, kThreads = 8, kDescriptors = 16;
+constexpr double kHeapKib = 512, kMemoryKib = 2'048, kThreads = 8, kDescriptors = 16;
 
 // "Threads:	12" and "RssAnon:	 1234 kB" of /proc/PID/status; -1: the process is gone.
 double field(const fs::path& process, const std::string& name) {
