@@ -227,7 +227,8 @@ void add_doctor(CLI::App& app, Typed& typed) {
 
 int act_doctor(const Typed& typed) {
   const Settings settings = settings_of(typed);
-  return doctor({store_url(typed, settings), typed.format(), settings.contend()});
+  return doctor({store_url(typed, settings), typed.format(), settings.unchecked_contend(),
+                 settings.lease_origins()});
 }
 
 void add_bench(CLI::App& app, Typed& typed) {

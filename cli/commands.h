@@ -89,6 +89,7 @@ struct DoctorCommand {
   std::string store;
   Format format = Format::kText;
   ContendOptions contend;
+  std::string lease_origins = {};  // for people
 };
 int doctor(const DoctorCommand& command);
 

@@ -51,7 +51,7 @@ class ConfigFile::Reader {
     need_map(root, "the file");
     for (const auto& entry : root) {
       const YAML::Node key = entry.first, value = entry.second;
-      const std::string name = key.Scalar();
+      const std::string& name = key.Scalar();
       if (holds(kOfOthers, name.substr(0, name.find('.')))) continue;
       if (name == "simba") {
         read_simba(value);
@@ -133,7 +133,7 @@ class ConfigFile::Reader {
 
   void put(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
     if (!value.IsScalar()) refuse(key, "'" + name + "' has to be one value");
-    const std::string text = value.Scalar();
+    const std::string& text = value.Scalar();
     const std::string last = name.substr(name.rfind('.') + 1);
     if (holds(kDurations, last)) static_cast<void>(parse_duration(where(key) + ": " + name, text));
     if (last == "enabled" && text != "true" && text != "false") {

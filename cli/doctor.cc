@@ -169,16 +169,16 @@ Finding judge_wake_ups(Store& store, const std::string& mutex) {
 }
 
 // None: it cannot work.
-std::optional<Timing> judge_lease(const ContendOptions& options, Report& report) {
+std::optional<Timing> judge_lease(const DoctorCommand& command, Report& report) {
   try {
-    const Timing timing = Timing::of(options);
+    const Timing timing = Timing::of(command.contend);
     report.add({"lease", Verdict::kOk,
                 "renewed every " + print_span(timing.renew) + ", free for others " +
                     print_span(timing.lease()) + " after the last renewal; a call may take " +
                     print_span(timing.call_deadline)});
     return timing;
   } catch (const Error& error) {
-    report.add({"lease", Verdict::kFailed, error.what()});
+    report.add({"lease", Verdict::kFailed, command.lease_origins + ": " + error.what()});
     return std::nullopt;
   }
 }
@@ -204,7 +204,7 @@ void examine(const DoctorCommand& command, const Timing& timing, Report& report)
 int doctor(const DoctorCommand& command) {
   Report report(command.format);
   try {
-    if (const auto timing = judge_lease(command.contend, report)) examine(command, *timing, report);
+    if (const auto timing = judge_lease(command, report)) examine(command, *timing, report);
   } catch (const Error& error) {
     report.add({"store", Verdict::kFailed, error.what()});
   }

@@ -54,6 +54,7 @@ TEST_F(DoctorTest, ALeaseThatCannotWorkFails) {
   const Result result = simba({"doctor", "--ttl", "10ms"});
   EXPECT_EQ(result.code, exit_code::kUnfit);
   EXPECT_THAT(result.out, StartsWith("failed   lease"));
+  EXPECT_THAT(result.out, HasSubstr(" --ttl: with ttl 10 ms,"));
   EXPECT_THAT(result.out, HasSubstr("at least 100 ms"));
 }
 

@@ -171,20 +171,29 @@ Configured Settings::id() const {
   return id;
 }
 
-ContendOptions Settings::contend() const {
+ContendOptions Settings::unchecked_contend() const {
   ContendOptions options;
   options.initial_delay = duration("initial-delay").value_or(options.initial_delay);
   options.ttl = duration("ttl").value_or(options.ttl);
   options.transition = duration("transition").value_or(options.transition);
+  return options;
+}
+
+std::string Settings::lease_origins() const {
+  std::string origins;
+  for (const char* name : {"ttl", "transition"}) {
+    const auto found = find(name);
+    if (found) origins += (origins.empty() ? "" : ", ") + found->origin;
+  }
+  return origins;
+}
+
+ContendOptions Settings::contend() const {
+  const ContendOptions options = unchecked_contend();
   try {
     Timing::of(options);
   } catch (const Error& error) {
-    std::string origins;
-    for (const char* name : {"ttl", "transition"}) {
-      const auto found = find(name);
-      if (found) origins += (origins.empty() ? "" : ", ") + found->origin;
-    }
-    throw UsageError(origins + ": " + error.what());
+    throw UsageError(lease_origins() + ": " + error.what());
   }
   return options;
 }

@@ -29,6 +29,9 @@ class Settings {
   // an id that is what no store can hold; each store has a limit of its own.
   Configured id() const;
   ContendOptions contend() const;
+  // For who judges the lease himself; and where its ttl and transition were said.
+  ContendOptions unchecked_contend() const;
+  std::string lease_origins() const;
   nanoseconds kill_after() const;
 
   // All of them with their origins, checked, passwords left out.
