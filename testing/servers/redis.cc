@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMasterName = "simba-test";
 
-std::string content(const fs::path& file) {
-  std::ifstream in(file);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 // What servers that trust each other share.
 RedisSettings with_certificates(RedisSettings settings) {
   if (settings.transport == RedisSettings::Transport::kPlain || settings.certificates) {
