@@ -16,7 +16,7 @@ Leak::Leak(const Client& client, std::string prefix)
     : client_(client), prefix_(std::move(prefix)) {}
 
 void Leak::drip() {
-  memory_.emplace_back(16 * 1024, 'x');
+  memory_.emplace_back(64 * 1024, 'x');
   static_cast<void>(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   std::thread([] {
     for (;;) std::this_thread::sleep_for(1h);

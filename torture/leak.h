@@ -7,7 +7,7 @@
 
 namespace simba::torture {
 
-// Planted in a client, so that a soak is seen to notice it: with each drop 16 KiB of memory, a
+// Planted in a client, so that a soak is seen to notice it: with each drop 64 KiB of memory, a
 // descriptor, a thread and a row of the store.
 //
 // Threads: one.
