@@ -75,7 +75,7 @@ class MysqlContract : public ServerContract {
 SIMBA_CONTRACT(Mysql, [] { return std::make_unique<MysqlContract>(""); })
 
 // The statements for MySQL, which MariaDB understands too: what differs is in the single calls.
-[[maybe_unused]] const bool added =
+[[maybe_unused]] const bool kAdded =
     add_contract("MysqlDialect", [] { return std::make_unique<MysqlContract>("&dialect=mysql"); },
                  {"AFreeMutexIsTaken",
                   "AHeldMutexIsNotTakenByAnother",

@@ -4,7 +4,6 @@
 
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 
 #include "stores/mysql/schema.h"
 
@@ -76,12 +75,10 @@ int MysqlTest::count_connections(const std::string& condition) const {
                            user + "' AND (" + condition + ')'));
 }
 
-// INNODB_TRX would say so too, but not to somebody who asks all the time.
 // MySQL has no KILL USER.
 void MysqlTest::cut_connections() const {
-  std::istringstream ids(
-      admin()("SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE USER = '" + user +
-              '\''));
+  std::istringstream ids(admin()(
+      "SELECT GROUP_CONCAT(ID) FROM information_schema.PROCESSLIST WHERE USER = '" + user + '\''));
   for (std::string id; std::getline(ids, id, ',') && id != "NULL";) {
     try {
       admin()("KILL " + id);
@@ -99,7 +96,7 @@ bool MysqlTest::somebody_waits_for_a_row() const {
         table + "%'");
   };
   const std::string first = who();
-  std::this_thread::sleep_for(100ms);
+  kit::StopSignal().pause(100ms);
   return first != "NULL" && who() == first;
 }
 
