@@ -286,19 +286,19 @@ TEST_F(EngineTest, TheUsersExecutorIsAskedOnAThreadOfCallbacks) {
   executor->hold_callbacks();
   Contender& leader = contenders.emplace_back();
   Spec spec = spec_of(leader, "leader", "report", calm());
-  int asked = 0;
-  spec.handle_executor = [&](const std::function<void()>& task) {
-    ++asked;
+  const auto asked = std::make_shared<int>(0);  // it is asked once more when all is stopped
+  spec.handle_executor = [asked](const std::function<void()>& task) {
+    ++*asked;
     task();
   };
   leader.who = engine->enroll(std::move(spec));
   engine->start(leader.who);
   executor->run();
   EXPECT_TRUE(is_owner(leader));
-  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(*asked, 0);
   executor->let_callbacks_go();
   executor->run();
-  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(*asked, 1);
   EXPECT_EQ(leader.told, Words{"acquired"});
 }
 
