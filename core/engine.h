@@ -160,6 +160,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void complain(std::string_view mutex, const Error& error, Outbox& out);
   void overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out);
   void wake_first(Group& group, Outbox& out);
+  void wake_bereft(Outbox& out);
   void give_back(const Farewell& farewell, Outbox& out);
   void launch(Outbox& out);
   static void hand_out(std::shared_ptr<Flight> flight, Outbox& out);

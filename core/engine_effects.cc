@@ -174,15 +174,20 @@ void Engine::give_back(const Farewell& farewell, Outbox& out) {
                 0});
 }
 
-void Engine::launch(Outbox& out) {
+void Engine::wake_bereft(Outbox& out) {
   while (!out.bereft.empty()) {
     const std::shared_ptr<Group> group = std::move(out.bereft.back());
     out.bereft.pop_back();
     wake_first(*group, out);
   }
+}
+
+void Engine::launch(Outbox& out) {
+  wake_bereft(out);
   for (const Farewell& farewell : retired_.due(out.now)) give_back(farewell, out);
   while (std::optional<Batch> batch = batcher_.next(out.now)) {
     drop_unwanted(*batch, out);
+    wake_bereft(out);  // who was held up by what is dropped may leave now
     if (batch->jobs.empty()) {
       batcher_.succeeded(*batch);
       continue;
