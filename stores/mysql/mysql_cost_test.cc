@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "stores/mysql/mysql_fixture.h"
@@ -32,30 +35,46 @@ class MysqlCostTest : public ::testing::Test {
   int before_ = 0;
 };
 
+// A round is gone through several times, and the least of each step counts: connections are opened,
+// and statements prepared, when they are needed first, which is in the background and at any time.
 TEST_F(MysqlCostTest, ATakeARenewalAndAReleaseAreOneRoundTripEach) {
   const auto store = open(), other = open();
-  for (int i = 0; i < 2; ++i) {  // statements are prepared, connections open
-    const Token token = take(*store, "report", "a~1").owner.token;
-    renew(*store, "report", "a~1", token);
-    take(*other, "report", "b~1");
-    release(*store, "report", "a~1");
+  std::map<std::string, int> least;
+  const auto cost = [&](const std::string& step) {
+    const int now = asked();
+    const auto [at, is_first] = least.try_emplace(step, now);
+    if (!is_first) at->second = std::min(at->second, now);
+  };
+  for (int i = 0; i < 10; ++i) {
+    const std::string mutex = "report" + std::to_string(i);
+    take(*store, mutex, "a~1");
+    release(*store, mutex, "a~1");
+    asked();
+    const Token token = take(*store, mutex, "a~1").owner.token;
+    cost("a take of what this process has released");
+    EXPECT_EQ(renew(*store, mutex, "a~1", token).owner.token, token);
+    cost("a renewal");
+    EXPECT_EQ(take(*other, mutex, "b~1").owner.id, "a~1");
+    cost("a take that is refused");
+    release(*store, mutex, "a~1");
+    cost("a release");
+    EXPECT_EQ(take(*other, mutex, "b~1").owner.id, "b~1");
+    cost("a take of what another has released");
+    EXPECT_EQ(take(*store, mutex, "a~1").owner.id, "b~1");
+    cost("a take of what was free when this process had it last");
+    EXPECT_EQ(renew(*store, mutex, "a~1", token).owner.id, "b~1");
+    cost("a renewal of a term that is over");
   }
-  asked();
-  const Token token = take(*store, "report", "a~2").owner.token;
-  EXPECT_EQ(asked(), 1) << "a take of what this process has released";
-  EXPECT_EQ(renew(*store, "report", "a~2", token).owner.token, token);
-  EXPECT_EQ(asked(), 1) << "a renewal";
-  EXPECT_EQ(take(*other, "report", "b~2").owner.id, "a~2");
-  EXPECT_EQ(asked(), 1) << "a take that is refused";
-  release(*store, "report", "a~2");
-  EXPECT_EQ(asked(), 1) << "a release";
-  EXPECT_EQ(take(*other, "report", "b~3").owner.id, "b~3");
-  EXPECT_EQ(asked(), 1) << "a take of what another has released";
-  // What docs/mysql.md names as the exceptions.
-  EXPECT_EQ(take(*store, "report", "a~4").owner.id, "b~3");
-  EXPECT_EQ(asked(), 2) << "it was free when this process had it last";
-  EXPECT_EQ(renew(*store, "report", "a~2", token).owner.id, "b~3");
-  EXPECT_EQ(asked(), 2) << "a renewal of a term that is over";
+  // docs/mysql.md names the exceptions.
+  EXPECT_EQ(least, (std::map<std::string, int>{
+                       {"a take of what this process has released", 1},
+                       {"a renewal", 1},
+                       {"a take that is refused", 1},
+                       {"a release", 1},
+                       {"a take of what another has released", 1},
+                       {"a take of what was free when this process had it last", 2},
+                       {"a renewal of a term that is over", 2},
+                   }));
 }
 
 TEST_F(MysqlCostTest, AHundredWhoWaitAskThreeTimesASecondAtMost) {
