@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "core/coded.h"
 #include "core/fork.h"
 #include "core/session.h"
 #include "core/thread_executor.h"
@@ -47,6 +48,38 @@ void Session::log(LogLevel level, const std::string& line) const {
   if (options.log) options.log(level, line);
 }
 
+Observation Session::observe(std::string_view mutex, milliseconds timeout) const {
+  Store& store = engine().store();
+  store.check_mutex(mutex);
+  const std::array<std::string_view, 1> names{mutex};
+  Answers answers = store.observe(names, in(timeout));
+  if (answers.size() == 1) {
+    if (const auto* seen = std::get_if<Observation>(&answers[0])) return *seen;
+    if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
+  }
+  throw Error(Errc::kTimeout, "no answer about '" + std::string(mutex) + "'");
+}
+
+std::vector<Listed> Session::list(std::string_view prefix, std::size_t limit,
+                                  milliseconds timeout) const {
+  return engine().store().list(prefix, limit, in(timeout));
+}
+
+Observation Session::evict(std::string_view mutex, std::string_view wire_id, Token token,
+                           Eviction how, milliseconds timeout) const {
+  engine().store().check_mutex(mutex);
+  return engine().store().evict(mutex, wire_id, token, how, in(timeout));
+}
+
+void Session::note_call(LocalTime sent, const Error* error) const {
+  if (!options.on_event) return;
+  Event called;
+  called.kind = Event::Kind::kCalled;
+  called.duration = engine().executor().now() - sent;
+  called.error = error;
+  options.on_event(called);
+}
+
 }  // namespace simba::core
 
 namespace simba::inline v0 {
@@ -61,28 +94,31 @@ Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
 
 Observation Client::observe(std::string_view mutex, milliseconds timeout) {
-  core::Engine& engine = session_->engine();
-  engine.store().check_mutex(mutex);
-  const std::array<std::string_view, 1> names{mutex};
-  Answers answers = engine.store().observe(names, engine.executor().now() + bounded(timeout));
-  if (answers.size() == 1) {
-    if (const auto* seen = std::get_if<Observation>(&answers[0])) return *seen;
-    if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
-  }
-  throw Error(Errc::kTimeout, "no answer about '" + std::string(mutex) + "'");
+  return session_->told([&](auto& session) { return session.observe(mutex, timeout); });
 }
 
 std::vector<Listed> Client::list(std::string_view prefix, std::size_t limit, milliseconds timeout) {
-  core::Engine& engine = session_->engine();
-  return engine.store().list(prefix, limit, engine.executor().now() + bounded(timeout));
+  return session_->told([&](auto& session) { return session.list(prefix, limit, timeout); });
 }
 
 Observation Client::evict(std::string_view mutex, std::string_view wire_id, Token token,
                           Eviction how, milliseconds timeout) {
-  core::Engine& engine = session_->engine();
-  engine.store().check_mutex(mutex);
-  return engine.store().evict(mutex, wire_id, token, how,
-                              engine.executor().now() + bounded(timeout));
+  return session_->told(
+      [&](auto& session) { return session.evict(mutex, wire_id, token, how, timeout); });
+}
+
+Observation Client::observe(std::string_view mutex, milliseconds timeout, std::error_code& error) {
+  return core::coded(error, [&] { return observe(mutex, timeout); });
+}
+
+std::vector<Listed> Client::list(std::string_view prefix, std::size_t limit, milliseconds timeout,
+                                 std::error_code& error) {
+  return core::coded(error, [&] { return list(prefix, limit, timeout); });
+}
+
+Observation Client::evict(std::string_view mutex, std::string_view wire_id, Token token,
+                          Eviction how, milliseconds timeout, std::error_code& error) {
+  return core::coded(error, [&] { return evict(mutex, wire_id, token, how, timeout); });
 }
 
 const ClientOptions& Client::options() const { return session_->options; }

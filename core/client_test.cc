@@ -6,8 +6,11 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "simba/contend_service.h"
@@ -171,6 +174,49 @@ TEST_F(ClientTest, EventsTellWhatHappened) {
     return heard->count(Event::Kind::kReleased) + heard->count(Event::Kind::kRevoked) > 0;
   }));
   EXPECT_GT(heard->count(Event::Kind::kCalled), 2);
+}
+
+TEST_F(ClientTest, AnOperatorsCallIsAnEventToo) {
+  std::vector<std::pair<std::size_t, std::optional<Errc>>> calls;
+  ClientOptions options;
+  options.on_event = [&](const Event& event) {
+    if (event.kind != Event::Kind::kCalled) return;
+    EXPECT_TRUE(event.mutex.empty());
+    calls.emplace_back(event.claims,
+                       event.error ? std::optional(event.error->errc()) : std::nullopt);
+  };
+  Client client(store, options);
+  client.observe("m");
+  client.list();
+  client.evict("m", "nobody", 1);
+  store->go_down(Error(Errc::kDenied, "no"));
+  EXPECT_THROW(client.observe("m"), Error);
+  EXPECT_EQ(calls, (decltype(calls){{0, {}}, {0, {}}, {0, {}}, {0, Errc::kDenied}}));
+}
+
+TEST_F(ClientTest, AnOperatorsCallHasACodeInsteadOfAnException) {
+  Client client(store);
+  SimbaLocker locker(client, "m");
+  locker.lock();
+  const Term term = locker.term();
+  std::error_code error = Errc::kMisuse;
+  EXPECT_EQ(client.observe("m", 1s, error).owner.token, term.token());
+  EXPECT_FALSE(error);
+  EXPECT_EQ(client.list("", 10, 1s, error).size(), 1u);
+  EXPECT_FALSE(error);
+  store->go_down(Error(Errc::kDenied, "no"));
+  EXPECT_TRUE(client.observe("m", 1s, error).owner.id.empty());
+  EXPECT_EQ(error, Errc::kDenied);
+  EXPECT_TRUE(client.list("", 10, 1s, error).empty());
+  EXPECT_EQ(error, Errc::kDenied);
+  client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow, 1s, error);
+  EXPECT_EQ(error, Errc::kDenied);
+  store->heal();
+  EXPECT_TRUE(
+      client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow, 1s, error).is_free());
+  EXPECT_FALSE(error);
+  client.observe(std::string(10'000, 'x'), 1s, error);
+  EXPECT_EQ(error, Errc::kMisconfigured);
 }
 
 // Whoever has destroyed the client and all its handles may destroy what its hooks use.

@@ -8,6 +8,7 @@
 namespace simba::core {
 namespace {
 
+constexpr milliseconds kCallTimeout{5000};
 constexpr std::size_t kLookAt = 1'000;     // records in one beat
 constexpr std::size_t kFarthest = 20'000;  // a list begins at the first name: those behind it cost
 constexpr std::size_t kClearAtMost = 100;  // of these
@@ -87,7 +88,7 @@ void Locks::measure(Beat& beat) {
     id = some_id_;
   }
   const auto before = system_clock::now();
-  const StoreTime theirs = client_.observe(id).now;
+  const StoreTime theirs = client_.session()->observe(id, kCallTimeout).now;
   const auto ours = before + (system_clock::now() - before) / 2;
   beat.time_delta =
       theirs.time_since_epoch() - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
@@ -102,7 +103,7 @@ void Locks::measure(Beat& beat) {
 // names have is the store's affair.
 void Locks::clear(Beat& beat, const std::string& prefix) {
   const std::size_t most = looked_at_ + kLookAt;
-  const std::vector<Listed> all = client_.list(prefix, most);
+  const std::vector<Listed> all = client_.session()->list(prefix, most, kCallTimeout);
   while (looked_at_ < all.size()) {
     const Listed& each = all[looked_at_];
     const MutexOwner& owner = each.observation.owner;
@@ -110,7 +111,7 @@ void Locks::clear(Beat& beat, const std::string& prefix) {
     if (is_left && beat.cleared == kClearAtMost) return;
     ++looked_at_;  // one that cannot be cleared does not keep us from the others
     if (!is_left) continue;
-    client_.evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease);
+    client_.session()->evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
     ++beat.cleared;
   }
   if (all.size() < most || most >= kFarthest) looked_at_ = 0;

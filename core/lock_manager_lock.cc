@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "core/coded.h"
 #include "core/fork.h"
 #include "core/lock_manager.h"
 #include "core/session.h"
@@ -17,6 +18,9 @@ struct LockManager::Lock::State : std::enable_shared_from_this<State> {
   std::shared_ptr<core::Hold> mine();
   std::shared_ptr<core::Hold> mine_if_any() const;
   bool acquire(const core::Hold::Acquire& how) { return mine()->acquire(how); }
+  bool acquire(const core::Hold::Acquire& how, std::error_code& error) {
+    return core::coded(error, [&] { return acquire(how); });
+  }
   void let_go() noexcept;
 
   const std::shared_ptr<core::Locks> locks;
@@ -100,6 +104,23 @@ bool LockManager::Lock::try_lock() {
 
 bool LockManager::Lock::try_lock_for_ns(nanoseconds patience) {
   return state_->acquire([&](SimbaLocker& locker) { return locker.try_lock_for(patience); });
+}
+
+bool LockManager::Lock::lock(std::error_code& error) {
+  return state_->acquire([&](SimbaLocker& locker) { return locker.lock(error); }, error);
+}
+
+bool LockManager::Lock::lock(const std::stop_token& stop, std::error_code& error) {
+  return state_->acquire([&](SimbaLocker& locker) { return locker.lock(stop, error); }, error);
+}
+
+bool LockManager::Lock::try_lock(std::error_code& error) {
+  return state_->acquire([&](SimbaLocker& locker) { return locker.try_lock(error); }, error);
+}
+
+bool LockManager::Lock::try_lock_for_ns(nanoseconds patience, std::error_code& error) {
+  return state_->acquire([&](SimbaLocker& locker) { return locker.try_lock_for(patience, error); },
+                         error);
 }
 
 void LockManager::Lock::unlock() noexcept try {

@@ -124,6 +124,28 @@ TEST_F(LockManagerTest, ABadStrategyOrNameDiesAtOnce) {
   EXPECT_THROW(manager.create_lock("L1", 20ms), Error);
 }
 
+TEST_F(LockManagerTest, EachWayToLockHasACodeInsteadOfAnException) {
+  Lock lock = manager.create_lock("L1");
+  std::error_code error;
+  const std::vector<std::function<bool()>> ways{
+      [&] { return lock.lock(error); },
+      [&] { return lock.lock(std::stop_token{}, error); },
+      [&] { return lock.try_lock(error); },
+      [&] { return lock.try_lock_for(20s, error); },
+      [&] { return lock.try_lock_until(std::chrono::steady_clock::now() + 20s, error); },
+  };
+  for (const auto& way : ways) {
+    store->go_down(Error(Errc::kDenied, "no"));
+    EXPECT_FALSE(way());
+    EXPECT_EQ(error, Errc::kDenied);
+    store->heal();
+    EXPECT_TRUE(way());
+    EXPECT_FALSE(error) << error.message();
+    EXPECT_TRUE(lock.is_owner());
+    lock.unlock();
+  }
+}
+
 TEST_F(LockManagerTest, AThreadThatHoldsItLocksAgainAndOneUnlockGivesItBack) {
   Lock lock = manager.create_lock("L1");
   lock.lock();

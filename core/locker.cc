@@ -1,9 +1,11 @@
 #include "simba/locker.h"
 
 #include <atomic>
+#include <functional>
 #include <utility>
 
 #include "core/bell.h"
+#include "core/coded.h"
 #include "core/fork.h"
 #include "core/session.h"
 #include "simba/contender_id.h"
@@ -33,6 +35,8 @@ struct SimbaLocker::State {
   bool acquire(Clock::time_point until, const std::stop_token& stop);
   void release() noexcept;
   void begin_use();
+  // A try with the code of what kept it from being answered.
+  bool unless_unanswered(std::error_code& error, const std::function<bool()>& acquires) const;
 
   const std::shared_ptr<core::Session> session;
   const std::shared_ptr<core::Bell> bell = std::make_shared<core::Bell>();
@@ -147,6 +151,14 @@ void SimbaLocker::State::release() noexcept {
   use = Use::kFree;
 }
 
+bool SimbaLocker::State::unless_unanswered(std::error_code& error,
+                                           const std::function<bool()>& acquires) const {
+  const bool acquired = core::coded(error, acquires);
+  if (acquired || error) return acquired;
+  if (const auto trouble = engine().snapshot(*who).trouble) error = trouble->code();
+  return false;
+}
+
 SimbaLocker::SimbaLocker(const Client& client, std::string mutex)
     : SimbaLocker(client, std::move(mutex), client.options().contend) {}
 
@@ -181,26 +193,22 @@ bool SimbaLocker::renew() {
 }
 
 bool SimbaLocker::lock(std::error_code& error) {
-  error.clear();
-  try {
+  return core::coded(error, [this] {
     lock();
     return true;
-  } catch (const Error& trouble) {
-    error = trouble.code();
-    return false;
-  }
+  });
+}
+
+bool SimbaLocker::lock(const std::stop_token& stop, std::error_code& error) {
+  return core::coded(error, [&] { return lock(stop); });
 }
 
 bool SimbaLocker::try_lock(std::error_code& error) {
-  error.clear();
-  try {
-    if (try_lock()) return true;
-    const auto trouble = state_->session->engine().snapshot(*state_->who).trouble;
-    if (trouble) error = trouble->code();
-  } catch (const Error& trouble) {
-    error = trouble.code();
-  }
-  return false;
+  return state_->unless_unanswered(error, [this] { return try_lock(); });
+}
+
+bool SimbaLocker::try_lock_for_ns(nanoseconds patience, std::error_code& error) {
+  return state_->unless_unanswered(error, [&] { return try_lock_for_ns(patience); });
 }
 
 Term SimbaLocker::term() const {

@@ -332,13 +332,27 @@ TEST_F(LockerTest, ATryThatWasNotAnsweredSaysSoAndTheNextOneForgetsIt) {
   SimbaLocker locker(client, "m");
   store->go_down();
   std::error_code error;
+  const auto timed = [&] { return locker.try_lock_for(50ms, error); };
+  const auto until = [&] {
+    return locker.try_lock_until(std::chrono::steady_clock::now() + 50ms, error);
+  };
   EXPECT_FALSE(locker.try_lock(error));
+  EXPECT_EQ(error, Errc::kUnreachable);
+  EXPECT_FALSE(timed());
+  EXPECT_EQ(error, Errc::kUnreachable);
+  EXPECT_FALSE(until());
   EXPECT_EQ(error, Errc::kUnreachable);
   store->heal();
   SimbaLocker other(client, "m");
   other.lock();
   EXPECT_FALSE(locker.try_lock(error));
   EXPECT_FALSE(error) << "it was somebody else's, that is no trouble";
+  EXPECT_FALSE(timed());
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_FALSE(until());
+  EXPECT_FALSE(error) << error.message();
+  other.unlock();
+  EXPECT_TRUE(locker.try_lock_for(20s, error)) << error.message();
 }
 
 TEST_F(LockerTest, AStoreThatGrantsLessThanTheGraceIsAnErrorWithBothSpans) {
@@ -372,6 +386,10 @@ TEST_F(LockerTest, APermanentErrorIsThrownAndLeavesTheLockerUsable) {
     EXPECT_THROW(locker.try_lock_for(1s), Error);
     std::error_code error;
     EXPECT_FALSE(locker.lock(error));
+    EXPECT_EQ(error, code);
+    EXPECT_FALSE(locker.lock(std::stop_token{}, error));
+    EXPECT_EQ(error, code);
+    EXPECT_FALSE(locker.try_lock_for(20s, error));
     EXPECT_EQ(error, code);
     store->heal();
   }

@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/engine.h"
 #include "simba/client.h"
@@ -21,9 +23,32 @@ class Session {
   bool is_forked() const { return engine_->is_forked(); }
   void log(LogLevel level, const std::string& line) const;
 
+  // Calls outside of any contention, on this thread. These tell the hook of nothing: it may be gone
+  // when a thread of ours makes them.
+  Observation observe(std::string_view mutex, milliseconds timeout) const;
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit, milliseconds timeout) const;
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
+                    milliseconds timeout) const;
+  // Such a call for a user, who is told of it.
+  template <class Call>
+  auto told(Call call) const {
+    const LocalTime sent = engine().executor().now();
+    try {
+      auto got = call(*this);
+      note_call(sent, nullptr);
+      return got;
+    } catch (const Error& error) {
+      note_call(sent, &error);
+      throw;
+    }
+  }
+
   const ClientOptions options;
 
  private:
+  void note_call(LocalTime sent, const Error* error) const;
+  LocalTime in(milliseconds timeout) const { return engine().executor().now() + bounded(timeout); }
+
   const std::shared_ptr<Engine> engine_;
 };
 

@@ -239,8 +239,14 @@ Answers FaultyStore::observe(std::span<const std::string_view> mutexes, LocalTim
   });
 }
 
+void FaultyStore::refuse_while_down() const {
+  const std::lock_guard lock(guard_);
+  if (down_) throw Error(*down_);
+}
+
 Observation FaultyStore::evict(std::string_view mutex, std::string_view wire_id, Token token,
                                Eviction how, LocalTime deadline) {
+  refuse_while_down();
   return store_->evict(mutex, wire_id, token, how, deadline);
 }
 
@@ -262,6 +268,7 @@ std::unique_ptr<Watch> FaultyStore::watch(std::string_view mutex, std::string_vi
 
 std::vector<Listed> FaultyStore::list(std::string_view prefix, std::size_t limit,
                                       LocalTime deadline) {
+  refuse_while_down();
   return store_->list(prefix, limit, deadline);
 }
 

@@ -105,6 +105,7 @@ class FaultyStore : public Store {
   // `act` answers the claims at these places.
   Answers answer(Asked asked, const std::function<Answers(const std::vector<std::size_t>&)>& act);
   std::optional<Fault> next_fault(const Asked& asked);
+  void refuse_while_down() const;
   std::size_t count(const std::function<bool(const Asked&)>& matches) const;
 
   const std::shared_ptr<Store> store_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "simba/event.h"
@@ -53,6 +54,12 @@ class SIMBA_EXPORT Client {
                            milliseconds timeout = milliseconds{5000});
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token,
                     Eviction how = Eviction::kKeepLease, milliseconds timeout = milliseconds{5000});
+  // The same with an error code instead of an exception; what they return is empty then.
+  Observation observe(std::string_view mutex, milliseconds timeout, std::error_code& error);
+  std::vector<Listed> list(std::string_view prefix, std::size_t limit, milliseconds timeout,
+                           std::error_code& error);
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
+                    milliseconds timeout, std::error_code& error);
 
   const ClientOptions& options() const;
   Store& store();

@@ -17,7 +17,8 @@ struct Event {
     kRenewalFailed,
     kRevoked,   // the term ended without the owner's wish
     kReleased,  // the owner gave it up
-    kCalled,    // one store call, with its duration and the number of claims in it
+    kCalled,    // one store call, with its duration and the number of claims in it; none in
+                // Client::observe(), list() and evict()
   };
   Kind kind{};
   std::string_view mutex;    // empty for kCalled

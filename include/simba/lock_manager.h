@@ -7,6 +7,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "simba/client.h"
@@ -141,6 +142,21 @@ class SIMBA_EXPORT LockManager::Lock {
   // Does nothing where this thread does not hold it.
   void unlock() noexcept;
 
+  // The same with an error code instead of an exception, as those of SimbaLocker.
+  bool lock(std::error_code& error);
+  bool lock(const std::stop_token& stop, std::error_code& error);
+  bool try_lock(std::error_code& error);
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& patience, std::error_code& error) {
+    return try_lock_for_ns(bounded(patience), error);
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when,
+                      std::error_code& error) {
+    return try_lock_for(bounded(when.time_since_epoch()) - bounded(Clock::now().time_since_epoch()),
+                        error);
+  }
+
   bool is_owner() const;
   bool is_in_ttl() const;
   Token token() const;
@@ -154,6 +170,7 @@ class SIMBA_EXPORT LockManager::Lock {
   struct State;
   explicit Lock(std::shared_ptr<State> state);
   bool try_lock_for_ns(nanoseconds patience);
+  bool try_lock_for_ns(nanoseconds patience, std::error_code& error);
   std::shared_ptr<State> state_;
 };
 

@@ -59,9 +59,20 @@ class SIMBA_EXPORT SimbaLocker {
   bool renew();
 
   // The same with an error code instead of an exception; false: not locked. A try that the store
-  // did not answer has its code too, where try_lock() only says no.
+  // did not answer has its code too, where try_lock() and try_lock_for() only say no.
   bool lock(std::error_code& error);
+  bool lock(const std::stop_token& stop, std::error_code& error);
   bool try_lock(std::error_code& error);
+  template <class Rep, class Period>
+  bool try_lock_for(const std::chrono::duration<Rep, Period>& patience, std::error_code& error) {
+    return try_lock_for_ns(bounded(patience), error);
+  }
+  template <class Clock, class Duration>
+  bool try_lock_until(const std::chrono::time_point<Clock, Duration>& when,
+                      std::error_code& error) {
+    return try_lock_for(bounded(when.time_since_epoch()) - bounded(Clock::now().time_since_epoch()),
+                        error);
+  }
 
   bool is_owner() const;
   bool is_in_ttl() const;
@@ -72,6 +83,7 @@ class SIMBA_EXPORT SimbaLocker {
 
  private:
   bool try_lock_for_ns(nanoseconds patience);
+  bool try_lock_for_ns(nanoseconds patience, std::error_code& error);
   struct State;
   std::shared_ptr<State> state_;
 };
