@@ -1,0 +1,261 @@
+#include "testing/schedule.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+namespace simba::testing {
+namespace {
+
+using std::chrono::seconds;
+using Phase = core::Contention::Phase;
+
+constexpr nanoseconds kCalmLastsBeforeTheKill = seconds{20};
+constexpr double kForking = 0.05;  // a real child costs as much as a whole schedule
+constexpr std::uint64_t kMostEvents = 100'000;
+
+struct Lease {
+  milliseconds ttl, transition;
+};
+constexpr std::array<Lease, 6> kLeases{{{milliseconds{10'000}, milliseconds{6'000}},
+                                        {milliseconds{10'000}, milliseconds{6'000}},
+                                        {milliseconds{3'000}, milliseconds{5'000}},
+                                        {milliseconds{5'000}, milliseconds{2'000}},
+                                        {milliseconds{8'000}, milliseconds{0}},
+                                        {milliseconds{2'000}, milliseconds{1'000}}}};
+
+}  // namespace
+
+Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
+  const Lease lease = kLeases[dice.below(kLeases.size())];
+  contend.ttl = lease.ttl;
+  contend.transition = lease.transition;
+  if (kind == ModelKind::kSession && contend.transition < seconds{2}) {
+    contend.transition = seconds{2};  // a place in line must outlive the polls that keep it
+  }
+  slow_callbacks = dice.chance(0.5);
+  one_label = dice.chance(0.3);
+  mutexes = 1 + dice.below(2);
+  Dice others(~seed);  // thrown apart from the rest: old seeds stay as they were
+  if (others.chance(kForking)) fork_at = others.between(World::Time{}, kCalmFrom);
+}
+
+Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
+    : draw_(seed, options.kind), sim_(draw_.dice, options) {
+  sim_.server().on_write(
+      [this](const Claim& claim, bool is_release, const Observation& before,
+             const Observation& after) { check_write(claim, is_release, before, after); });
+  sim_.on_crash([this](const SimNode& node) {
+    for (std::size_t i = 0; i < engines_.size(); ++i) {
+      if (sim_.nodes()[i].get() == &node) on_crash(i);
+    }
+  });
+  const std::size_t nodes = 2 + sim_.dice().below(3);
+  for (std::size_t i = 0; i < nodes; ++i) add_node(i);
+  FaultPlan faults;
+  faults.until = kCalmFrom;
+  faults.lease = timing_.lease();
+  for (std::size_t i = 0; i < draw_.mutexes; ++i) faults.mutexes.push_back(mutex_name(i));
+  if (draw_.slow_callbacks) faults.slowest_callback = contend_.ttl;
+  faults.then = [this] { when_calm(); };
+  sim_.plan_faults(std::move(faults));
+  if (draw_.fork_at) sim_.world().at(*draw_.fork_at, [this] { fork_a_child(); });
+}
+
+void Schedule::add_node(std::size_t index) {
+  const std::string number = std::to_string(index);
+  SimNode& node = sim_.add_node("node " + number);
+  engines_.emplace_back();
+  for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
+    for (const core::Goal goal : {core::Goal::kKeep, core::Goal::kOnce}) {
+      if (goal == core::Goal::kOnce && sim_.dice().chance(0.5)) continue;
+      auto actor = std::make_unique<Actor>();
+      actor->node = index;
+      actor->mutex = mutex;
+      actor->goal = goal;
+      actor->name = "n" + number + (goal == core::Goal::kKeep ? "-service-" : "-lock-") +
+                    std::to_string(mutex);
+      actors_.push_back(std::move(actor));
+    }
+  }
+  node.run([this, index](SimNode&) {
+    boot(index);
+    return nullptr;  // what it has is in engines_: unlike a user's it can be destroyed
+  });
+}
+
+SimResult Schedule::run() {
+  while (sim_.step(kEnd)) {
+    check();
+    if (sim_.counts().events > kMostEvents) violate("P6", "the engine spins");
+  }
+  const SimWorld::Counts& counts = sim_.counts();
+  result_.violation = sim_.violation();
+  result_.timeline = sim_.timeline();
+  result_.events = counts.events;
+  result_.calls = counts.calls;
+  result_.crashes = counts.crashes;
+  result_.pauses = counts.pauses;
+  result_.restarts = counts.restarts;
+  result_.cuts = counts.cuts;
+  return std::move(result_);
+}
+
+void Schedule::boot(std::size_t node) {
+  SimNode& process = *sim_.nodes()[node];
+  engines_[node] = std::make_shared<core::Engine>(process.connect(), process.make_executor());
+  engines_[node]->open();
+  for (const auto& actor : actors_) {
+    if (actor->node != node) continue;
+    enroll(*actor);
+    begin(*actor, sim_.dice().between(nanoseconds{0}, seconds{2}));
+  }
+}
+
+void Schedule::on_crash(std::size_t node) {
+  for (const auto& actor : actors_) {
+    if (actor->node != node) continue;
+    Actor forgotten;  // all but who it is
+    forgotten.node = node;
+    forgotten.mutex = actor->mutex;
+    forgotten.goal = actor->goal;
+    forgotten.name = actor->name;
+    forgotten.round = actor->round + 1;
+    *actor = std::move(forgotten);
+  }
+  dead_ids_.clear();
+  engines_[node].reset();
+}
+
+void Schedule::when_calm() {
+  owned_at_.fill(sim_.now());
+  orphan_since_.fill(kEnd);
+  for (const auto& actor : actors_) {
+    if (actor->goal == core::Goal::kKeep && actor->who->machine.phase() == Phase::kIdle)
+      begin(*actor, {});
+  }
+  sim_.world().after(kCalmLastsBeforeTheKill, [this] { kill_an_owner(); });
+}
+
+// Nothing else is wrong any more: the next one is there when the lease has ended.
+void Schedule::kill_an_owner() {
+  std::optional<std::size_t> victim;
+  for (const auto& actor : actors_) {
+    if (!actor->who || !actor->owns || !actor->term->is_in_ttl()) continue;
+    if (!victim) victim = actor->node;
+    if (victim == actor->node) bereft_of_[actor->mutex] = actor->wire_id;
+  }
+  if (victim) sim_.nodes()[*victim]->crash();
+}
+
+void Schedule::fork_a_child() {
+  tell("every process forks a child");
+  const pid_t child = fork();
+  if (child == 0) _exit(look_around_in_child());
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (status == 0) return;
+  violate("P1", WIFEXITED(status) && WEXITSTATUS(status) == 1 ? "a forked child owns"
+                                                              : "a forked child calls the store");
+}
+
+int Schedule::look_around_in_child() {
+  for (const auto& actor : actors_) {
+    if (!actor->term) continue;
+    if (actor->term->is_owner() || actor->term->is_in_ttl()) return 1;
+    if (!actor->term->lost().stop_requested()) return 1;
+  }
+  const std::uint64_t calls = sim_.counts().calls;
+  for (auto& engine : engines_) {
+    if (engine) engine->close(nanoseconds{0});
+  }
+  return sim_.counts().calls == calls ? 0 : 2;
+}
+
+void Schedule::enroll(Actor& actor) {
+  core::Spec spec;
+  spec.mutex = mutex_name(actor.mutex);
+  spec.label = draw_.one_label ? "same" : actor.name;
+  spec.options = contend_;
+  spec.goal = actor.goal;
+  if (actor.goal == core::Goal::kKeep) {
+    spec.notify = [this, &actor](const MutexState& state) { on_notice(actor, state); };
+  }
+  spec.poke = [this, &actor, round = actor.round] {
+    sim_.nodes()[actor.node]->post(nanoseconds{0}, [this, &actor] { look(actor); });
+  };
+  actor.who = engines_[actor.node]->enroll(std::move(spec));
+}
+
+// A plan of an actor that is dropped when a newer one is made.
+void Schedule::act(Actor& actor, nanoseconds delay, void (Schedule::*what)(Actor&)) {
+  const std::uint64_t round = ++actor.round;
+  sim_.nodes()[actor.node]->post(delay, [this, &actor, round, what] {
+    if (actor.round == round && actor.who) (this->*what)(actor);
+  });
+}
+
+void Schedule::begin(Actor& actor, nanoseconds delay) { act(actor, delay, &Schedule::start); }
+
+void Schedule::start(Actor& actor) {
+  if (actor.who->machine.phase() != Phase::kIdle) return;
+  engines_[actor.node]->start(actor.who);
+  const nanoseconds lease = contend_.ttl + contend_.transition;
+  if (actor.goal == core::Goal::kOnce) {
+    act(actor, sim_.dice().between(nanoseconds{0}, lease * 2), &Schedule::time_out);
+  } else if (!is_calm() && sim_.dice().chance(0.7)) {
+    act(actor, sim_.dice().between(nanoseconds{0}, lease * 4), &Schedule::stop_service);
+  }
+}
+
+void Schedule::stop_service(Actor& actor) {
+  if (is_calm()) return;
+  tell(actor.name + " stops");
+  engines_[actor.node]->stop(actor.who);
+}
+
+void Schedule::time_out(Actor& actor) {
+  if (!actor.who->machine.is_waiting()) return;
+  tell(actor.name + " gives up waiting");
+  engines_[actor.node]->give_up(actor.who);
+}
+
+void Schedule::unlock(Actor& actor) {
+  tell(actor.name + " unlocks");
+  engines_[actor.node]->finish(actor.who);
+}
+
+// Something about it changed.
+void Schedule::look(Actor& actor) {
+  if (!actor.who) return;
+  const Phase phase = actor.who->machine.phase();
+  if (phase == Phase::kIdle) {
+    const nanoseconds pause =
+        is_calm() && actor.goal == core::Goal::kKeep ? nanoseconds{0} : seconds{5};
+    begin(actor, sim_.dice().between(nanoseconds{0}, pause + nanoseconds{1}));
+  } else if (phase == Phase::kHolding && actor.goal == core::Goal::kOnce) {
+    const nanoseconds lease = contend_.ttl + contend_.transition;
+    act(actor,
+        sim_.dice().between(nanoseconds{0}, sim_.dice().chance(0.5) ? lease : milliseconds{100}),
+        &Schedule::unlock);
+  }
+}
+
+void Schedule::on_notice(Actor& actor, const MutexState& state) {
+  if (state.is_acquired()) {
+    if (actor.told_acquired) violate("P4", actor.name + " was told on_acquired twice");
+    actor.told_acquired = true;
+  }
+  if (state.is_released()) {
+    if (!actor.told_acquired)
+      violate("P4", actor.name + " was told on_released without on_acquired");
+    actor.told_acquired = false;
+  }
+}
+
+SimResult simulate(std::uint64_t seed, const SimOptions& options) {
+  return Schedule(seed, options).run();
+}
+
+}  // namespace simba::testing

@@ -1,0 +1,169 @@
+#include <algorithm>
+
+#include "testing/schedule.h"
+
+namespace simba::testing {
+namespace {
+
+using std::chrono::seconds;
+using Phase = core::Contention::Phase;
+
+constexpr nanoseconds kTakeoverSlack = milliseconds{500};
+constexpr nanoseconds kRevokeBound = milliseconds{50};
+constexpr nanoseconds kLargestStepBack = seconds{3};
+constexpr nanoseconds kRarestPoll = seconds{5};
+
+}  // namespace
+
+void Schedule::check() {
+  for (const auto& actor : actors_) {
+    if (actor->who) check_actor(*actor);
+  }
+  check_exclusion();
+  if (is_calm()) {
+    check_takeover();
+    check_orphans();
+  }
+}
+
+void Schedule::check_actor(Actor& actor) {
+  const core::Contention& machine = actor.who->machine;
+  // Asked after every event: long ids are compared only when they may differ.
+  const bool may_differ =
+      machine.attempt() != actor.attempt || machine.wire_id().size() != actor.wire_id.size();
+  if (may_differ) note_wire_id(actor);
+  if (actor.who->term != actor.term) {
+    actor.term = actor.who->term;
+    actor.lost = actor.goal == core::Goal::kKeep ? actor.term->lost() : std::stop_token{};
+    actor.lapsed = actor.heard = false;
+    ++result_.terms;
+    tell(actor.name + " owns " + actor.term->mutex + ", token " +
+         std::to_string(actor.term->token));
+    Token& highest = highest_[actor.mutex];
+    if (actor.term->token <= highest) {
+      violate("P2",
+              "token " + std::to_string(actor.term->token) + " after " + std::to_string(highest));
+    }
+    highest = std::max(highest, actor.term->token);
+  }
+  if (!actor.term) return;
+  const bool owns = actor.owns = actor.term->is_owner();
+  if (owns && actor.lapsed) violate("P4", actor.name + " owns again under a term that was over");
+  if (owns && machine.phase() == Phase::kIdle &&
+      actor.term->loss().reason != LossReason::kAbandoned) {
+    violate("P4", actor.name + " has stopped and still owns");
+  }
+  if (!owns && !actor.lapsed) {
+    actor.lapsed = true;
+    actor.lapsed_at = sim_.now();
+    tell(actor.name + " does not own any more (" + to_string(actor.term->loss().reason) + ")");
+  }
+  if (actor.lapsed && !actor.heard) check_loss(actor);
+}
+
+void Schedule::check_loss(Actor& actor) {
+  const SimNode& node = *sim_.nodes()[actor.node];
+  if (node.is_paused()) return;
+  if (!actor.lost.stop_possible()) actor.lost = actor.term->lost();
+  actor.heard = actor.lost.stop_requested();
+  const World::Time since = std::max(actor.lapsed_at, node.running_since());
+  if (!actor.heard && sim_.now() - since > kRevokeBound)
+    violate("P4", actor.name + " was not told of its loss");
+}
+
+void Schedule::note_wire_id(Actor& actor) {
+  const core::Contention& machine = actor.who->machine;
+  actor.attempt = machine.attempt();
+  if (machine.wire_id() == actor.wire_id) return;
+  const bool told = actor.goal == core::Goal::kOnce || !draw_.slow_callbacks;
+  const bool abandoned = actor.term && actor.term->wire_id == actor.wire_id &&
+                         actor.term->loss().reason == LossReason::kAbandoned;
+  if (told && !abandoned && !actor.wire_id.empty()) dead_ids_.insert(actor.wire_id);
+  actor.wire_id = machine.wire_id();
+}
+
+void Schedule::check_exclusion() {
+  std::array<const Actor*, 2> in_ttl{}, owner{};
+  for (const auto& actor : actors_) {
+    if (!actor->who || !actor->owns) continue;
+    const Actor*& other = owner[actor->mutex];
+    if (other) violate("P1b", other->name + " and " + actor->name + " own");
+    other = actor.get();
+    if (!actor->term->is_in_ttl()) continue;
+    const Actor*& second = in_ttl[actor->mutex];
+    if (second) violate("P1", second->name + " and " + actor->name + " are in their ttl");
+    second = actor.get();
+    owned_at_[actor->mutex] = sim_.now();
+  }
+}
+
+void Schedule::check_takeover() {
+  // One lease from the last claim of a dead owner, which may have been on its way for another, by a
+  // clock that was set back.
+  const nanoseconds bound = 2 * timing_.lease() + kLargestStepBack + contend_.jitter.to +
+                            2 * timing_.call_deadline + timing_.max_backoff + milliseconds{1500};
+  // The model of a queue tells nobody that the first in line has ended: the next one asks.
+  const bool is_queue = sim_.options().kind == ModelKind::kSession;
+  const nanoseconds unseen = is_queue ? kRarestPoll : nanoseconds{0};
+  for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
+    const nanoseconds gap = sim_.now() - owned_at_[mutex];
+    result_.longest_gap = std::max(result_.longest_gap, gap);
+    if (gap > bound)
+      violate("P6", "nobody owns " + mutex_name(mutex) + " although the faults have ended");
+    if (bereft_of_[mutex].empty()) continue;
+    const Observation row = sim_.server().peek(mutex_name(mutex));
+    if (row.owner.id != bereft_of_[mutex]) {
+      bereft_of_[mutex].clear();
+    } else if (row.now - row.owner.transition_at > contend_.jitter.to + kTakeoverSlack + unseen) {
+      violate("P6", "nobody took " + mutex_name(mutex) + " over from its killed owner");
+    }
+  }
+}
+
+// What a living process has given up is soon gone from the store.
+void Schedule::check_orphans() {
+  const nanoseconds bound =
+      3 * timing_.call_deadline + 2 * timing_.max_backoff + kRarestPoll + milliseconds{500};
+  for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
+    const Observation row = sim_.server().peek(mutex_name(mutex));
+    const bool orphan = !row.is_free() && dead_ids_.contains(row.owner.id);
+    if (!orphan) {
+      orphan_since_[mutex] = kEnd;
+    } else if (orphan_since_[mutex] == kEnd) {
+      orphan_since_[mutex] = sim_.now();
+    } else if (sim_.now() - orphan_since_[mutex] > bound) {
+      violate("P6", "a given up " + row.owner.id + " still stands in the store");
+    }
+  }
+}
+
+// P5: a write changes nothing of a running term but the one it names.
+void Schedule::check_write(const Claim& claim, bool is_release, const Observation& before,
+                           const Observation& after) {
+  const bool named = before.owner.is_owner(claim.wire_id) &&
+                     (claim.token == 0 || claim.token == before.owner.token);
+  if (before.is_free() || before.owner == after.owner || named) return;
+  violate("P5", std::string(is_release       ? "a release"
+                            : claim.renews() ? "a renewal"
+                                             : "a take") +
+                    " of " + std::string(claim.wire_id) + " changed the term of " +
+                    before.owner.id);
+}
+
+void Schedule::violate(const char* promise, const std::string& what) {
+  if (sim_.violation()) return;
+  sim_.violate(promise, what);
+  for (std::size_t mutex = 0; mutex < draw_.mutexes && std::string(promise) != "P5"; ++mutex) {
+    const Observation row = sim_.server().peek(mutex_name(mutex));
+    tell("  the store: " + mutex_name(mutex) +
+         (row.is_free() ? " is free" : " is held by " + row.owner.id));
+  }
+  for (const auto& actor : actors_) {
+    if (!actor->who) continue;
+    tell("  " + actor->name + ": phase " +
+         std::to_string(static_cast<int>(actor->who->machine.phase())) + ", " +
+         actor->who->machine.wire_id());
+  }
+}
+
+}  // namespace simba::testing
