@@ -6,6 +6,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit
 jobs=$(nproc)
+export CCACHE_NOHASHDIR=1 # another build folder with the same flags finds what this one has compiled
 
 live='' bold='' red='' green='' dim='' plain=''
 if [[ -t 1 && ${TERM:-dumb} != dumb ]]; then

@@ -23,11 +23,12 @@ fail() {
   exit 1
 }
 
-# Compiles fast; what is tested here is not code.
+# With the flags of the dev preset: what the build around has compiled, ccache does not compile again.
 configure() {
   local launcher=()
   if command -v ccache > /dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-  cmake -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 "${launcher[@]}" "$@" > "$scratch/configure.log" ||
+  cmake -G Ninja -Wno-dev -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_FLAGS_RELWITHDEBINFO='-O2 -g1' \
+    -DCMAKE_COLOR_DIAGNOSTICS=ON -DSIMBA_WERROR=ON "${launcher[@]}" "$@" > "$scratch/configure.log" ||
     { cat "$scratch/configure.log" >&2 && return 1; }
 }
 
