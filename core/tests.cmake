@@ -14,4 +14,4 @@ simba_add_test(NAME engine_test
 if(TARGET try_lock_test)
   target_link_options(try_lock_test PRIVATE -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock)
 endif()
-simba_add_test(NAME thread_executor_test SOURCES thread_executor_test.cc DEPS simba::core LABELS unit WHOLE)
+simba_add_test(NAME thread_executor_test SOURCES thread_executor_test.cc thread_end_test.cc DEPS simba::core LABELS unit WHOLE)

@@ -8,7 +8,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -56,18 +55,24 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
 
   // Throws where the system gives no thread: without a watchdog there is no lease.
   void open() {
-    start_quiet_thread("simba-dispatch", [self = shared_from_this()] { self->run(); });
     const std::lock_guard lock(guard_);
-    running_ = true;
+    thread_ = quiet_thread("simba-dispatch", [self = shared_from_this()] { self->run(); });
   }
 
   void close() {
-    std::unique_lock lock(guard_);
-    closed_ = true;
-    const std::uint64_t one = 1;
-    checked(static_cast<int>(::write(bell_.get(), &one, sizeof one)), "eventfd");
-    // What an alarm sets off may end with the last handle and lead here.
-    if (thread_ != std::this_thread::get_id()) ended_.wait(lock, [&] { return !running_; });
+    std::thread thread;
+    {
+      const std::lock_guard lock(guard_);
+      closed_ = true;
+      const std::uint64_t one = 1;
+      checked(static_cast<int>(::write(bell_.get(), &one, sizeof one)), "eventfd");
+      thread = std::move(thread_);
+    }
+    if (thread.get_id() == std::this_thread::get_id()) {
+      thread.detach();  // what an alarm sets off may end with the last handle and lead here
+    } else if (thread.joinable()) {
+      thread.join();
+    }
   }
 
  private:
@@ -90,7 +95,6 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
 
   void run() {
     std::unique_lock lock(guard_);
-    thread_ = std::this_thread::get_id();
     while (!closed_) {
       lock.unlock();
       std::array<epoll_event, 2> events{};
@@ -104,8 +108,6 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
       on_alarm_();
       lock.lock();
     }
-    running_ = false;
-    ended_.notify_all();
   }
 
   const std::function<void()> on_alarm_;
@@ -114,10 +116,8 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
                           "timerfd_create"};
   const Descriptor bell_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd"};
   std::mutex guard_;
-  std::condition_variable ended_;
   LocalTime armed_ = LocalTime::max();  // guarded by guard_
-  std::thread::id thread_;              // guarded by guard_
-  bool running_ = false;                // guarded by guard_
+  std::thread thread_;                  // guarded by guard_
   bool closed_ = false;                 // guarded by guard_
 };
 

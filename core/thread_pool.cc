@@ -6,10 +6,12 @@
 #include <condition_variable>
 #include <csignal>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "core/fork.h"
 
@@ -19,6 +21,17 @@ namespace {
 constexpr std::chrono::seconds kIdleTime{10};
 thread_local const void* this_threads_pool = nullptr;
 
+// These have left, or are about to: nothing is waited for but the end of the thread itself.
+void join_all(std::vector<std::thread> threads) {
+  for (std::thread& each : threads) {
+    if (each.get_id() == std::this_thread::get_id()) {
+      each.detach();  // in a destructor of something thread_local
+    } else {
+      each.join();
+    }
+  }
+}
+
 }  // namespace
 
 struct ThreadPool::State {
@@ -27,26 +40,30 @@ struct ThreadPool::State {
   const std::size_t most;
   std::mutex guard;
   std::condition_variable work, left;
+  // Guarded by guard:
   std::deque<std::function<void()>> tasks;
   std::size_t threads = 0;
   std::size_t idle = 0;
   bool closed = false;
+  std::map<std::thread::id, std::thread> crew;
+  std::vector<std::thread> left_behind;  // who left, for the next one to join
 };
 
-void start_quiet_thread(const std::string& name, std::function<void()> run) {
+std::thread quiet_thread(const std::string& name, std::function<void()> run) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread([name, run = std::move(run)] {
+    std::thread thread([name, run = std::move(run)] {
       pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
       run();
-    }).detach();
+    });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return thread;
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 ThreadPool::ThreadPool(std::string name, std::size_t most)
@@ -55,35 +72,31 @@ ThreadPool::ThreadPool(std::string name, std::size_t most)
 ThreadPool::~ThreadPool() { close(); }
 
 void ThreadPool::open() {
-  spawn(state_);
   const std::lock_guard lock(state_->guard);
-  ++state_->threads;
+  spawn(state_);
 }
 
 void ThreadPool::submit(std::function<void()> task) {
-  {
-    const std::lock_guard lock(state_->guard);
-    if (state_->closed) return;
-    state_->tasks.push_back(std::move(task));
-    if (state_->idle >= state_->tasks.size() || state_->threads >= state_->most) {
-      state_->work.notify_one();
-      return;
-    }
-    ++state_->threads;
+  const std::lock_guard lock(state_->guard);
+  if (state_->closed) return;
+  state_->tasks.push_back(std::move(task));
+  if (state_->idle >= state_->tasks.size() || state_->threads >= state_->most) {
+    state_->work.notify_one();
+    return;
   }
   try {
     spawn(state_);
   } catch (const std::system_error&) {
     // The system gives no more threads: one that is there will come to it.
-    const std::lock_guard lock(state_->guard);
-    --state_->threads;
     state_->work.notify_one();
   }
 }
 
+// Needs the guard, which the new thread waits for: it is in the crew before it does anything.
 void ThreadPool::spawn(const std::shared_ptr<State>& state) {
-  const std::string& name = state->name;
-  start_quiet_thread(name, [state] { work(state); });
+  std::thread thread = quiet_thread(state->name, [state] { work(state); });
+  state->crew.emplace(thread.get_id(), std::move(thread));
+  ++state->threads;
 }
 
 void ThreadPool::work(const std::shared_ptr<State>& state) {
@@ -105,8 +118,17 @@ void ThreadPool::work(const std::shared_ptr<State>& state) {
     task = nullptr;
     lock.lock();
   }
+  this_threads_pool = nullptr;  // what is thread_local here may still come to close()
   --state->threads;
+  std::vector<std::thread> earlier;
+  if (const auto me = state->crew.find(std::this_thread::get_id()); me != state->crew.end()) {
+    earlier.swap(state->left_behind);
+    state->left_behind.push_back(std::move(me->second));
+    state->crew.erase(me);
+  }
   state->left.notify_all();
+  lock.unlock();
+  join_all(std::move(earlier));
 }
 
 void ThreadPool::close() {
@@ -121,9 +143,19 @@ void ThreadPool::close() {
   state_->closed = true;
   dropped.swap(state_->tasks);
   state_->work.notify_all();
-  const std::size_t self = this_threads_pool == state_.get() ? 1 : 0;
+  std::size_t self = 0;
+  if (this_threads_pool == state_.get()) {
+    self = 1;
+    if (const auto me = state_->crew.find(std::this_thread::get_id()); me != state_->crew.end()) {
+      me->second.detach();
+      state_->crew.erase(me);
+    }
+  }
   state_->left.wait(lock, [&] { return state_->threads <= self; });
+  std::vector<std::thread> gone = std::move(state_->left_behind);
+  state_->left_behind.clear();
   lock.unlock();
+  join_all(std::move(gone));
 }
 
 }  // namespace simba::core

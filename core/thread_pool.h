@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 namespace simba::core {
 
@@ -32,12 +33,12 @@ class ThreadPool {
   static void spawn(const std::shared_ptr<State>& state);
   static void work(const std::shared_ptr<State>& state);
 
-  std::shared_ptr<State>
-      state_;  // shared with its threads, which may outlast this object by a task
+  // Shared with its threads: one whose task closes this outlasts it by that task.
+  std::shared_ptr<State> state_;
   const std::uint64_t process_;
 };
 
-// Starts a thread with all signals blocked; its end is not waited for.
-void start_quiet_thread(const std::string& name, std::function<void()> run);
+// A thread with all signals blocked.
+std::thread quiet_thread(const std::string& name, std::function<void()> run);
 
 }  // namespace simba::core

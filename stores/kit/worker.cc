@@ -54,25 +54,21 @@ struct Worker::State {
   StopSignal stop;
   std::mutex guard;
   std::condition_variable ended;
-  bool running = true;        // guarded by guard
-  std::thread::id thread_id;  // guarded by guard
+  bool running = true;  // guarded by guard
+  std::thread thread;
 };
 
 Worker::Worker(const std::string& name, Task task) : state_(std::make_shared<State>()) {
   const SignalsBlocked blocked;
   try {
-    std::thread([state = state_, name, task = std::move(task)]() mutable {
+    state_->thread = std::thread([state = state_, name, task = std::move(task)]() mutable {
       pthread_setname_np(pthread_self(), name.c_str());
-      {
-        const std::lock_guard lock(state->guard);
-        state->thread_id = std::this_thread::get_id();
-      }
       task(state->stop);
       task = nullptr;  // what it owns goes before anybody hears of the end
       const std::lock_guard lock(state->guard);
       state->running = false;
       state->ended.notify_all();
-    }).detach();
+    });
   } catch (const std::system_error& error) {
     throw Error(Errc::kUnreachable, std::string("no thread can be started: ") + error.what());
   }
@@ -84,9 +80,14 @@ Worker::~Worker() {
     return;
   }
   state_->stop.request();
+  const bool is_self = state_->thread.get_id() == std::this_thread::get_id();
   std::unique_lock lock(state_->guard);
-  if (state_->thread_id == std::this_thread::get_id()) return;  // it ends itself
-  state_->ended.wait_for(lock, kPatience, [&] { return !state_->running; });
+  if (!is_self && state_->ended.wait_for(lock, kPatience, [&] { return !state_->running; })) {
+    lock.unlock();
+    state_->thread.join();
+  } else {
+    state_->thread.detach();  // it ends by itself
+  }
 }
 
 const StopSignal& Worker::stop() const { return state_->stop; }
