@@ -2,6 +2,8 @@
 // store in SQL, as sql_store_test.cc is.
 #include SIMBA_SQL_FIXTURE
 
+#include <thread>
+
 namespace simba::kit {
 namespace {
 
@@ -59,22 +61,28 @@ TEST_F(SqlTroubleTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
   EXPECT_EQ(first.count("waiters poll"), 0U);
 }
 
-TEST_F(SqlTroubleTest, ARowLockedByAStrangerCostsItsNeighboursNothing) {
-  constexpr int kMutexes = 20;
+TEST_F(SqlTroubleTest, ARowLockedByAStrangerForHalfAMinuteCostsItsNeighboursNothing) {
+  constexpr std::size_t kMutexes = 20, kLocked = 5;
   const Client client(open());
   std::vector<std::unique_ptr<Contender>> all;
-  for (int i = 0; i < kMutexes; ++i) {
-    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(5s, 3s)));
+  for (std::size_t i = 0; i < kMutexes; ++i) {
+    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(10 + i), lease(9s, 6s)));
   }
   for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_owner(); }));
   auto stranger = lock_row("m15");
-  EXPECT_TRUE(eventually([&] { return !all[5]->is_owner(); }, 8s)) << "believed past its lease";
-  EXPECT_TRUE(eventually([&] { return all[5]->released() == 1; }));
-  stranger.reset();
-  for (int i = 0; i < kMutexes; ++i) {
-    EXPECT_EQ(all[static_cast<std::size_t>(i)]->released(), i == 5 ? 1 : 0) << i;
+  const LocalTime locked = BootClock::now();
+  EXPECT_TRUE(eventually([&] { return !all[kLocked]->is_owner(); }, 15s))
+      << "believed past its lease";
+  EXPECT_TRUE(eventually([&] { return all[kLocked]->released() == 1; }));
+  std::this_thread::sleep_for(locked + 30s - BootClock::now());
+  EXPECT_EQ(all[kLocked]->acquired(), 1) << "a locked row was taken";
+  for (std::size_t i = 0; i < kMutexes; ++i) {
+    if (i == kLocked) continue;
+    EXPECT_TRUE(all[i]->is_owner()) << i;
+    EXPECT_EQ(all[i]->released(), 0) << i;
   }
-  EXPECT_TRUE(eventually([&] { return all[5]->is_owner(); })) << "it goes on by itself";
+  stranger.reset();
+  EXPECT_TRUE(eventually([&] { return all[kLocked]->is_owner(); })) << "it goes on by itself";
 }
 
 }  // namespace

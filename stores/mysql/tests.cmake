@@ -9,7 +9,7 @@ if(SIMBA_BUILD_TESTS)
     SOURCES mysql_bell_test.cc mysql_jvm_test.cc mysql_store_test.cc mysql_token_test.cc mysql_trouble_test.cc
             mysql_fixture.cc
             ../kit/fixture.cc ../kit/sql_store_test.cc ../kit/sql_trouble_test.cc
-    DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping)
+    DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping TIMEOUT 120)
   # With servers that are killed, read only, behind TLS, in another time zone, or three.
   simba_add_test(NAME mysql_server_test
     SOURCES galera_test.cc mysql_cost_test.cc mysql_server_test.cc mysql_fixture.cc ../kit/fixture.cc ../kit/sql_server_test.cc

@@ -8,7 +8,7 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME postgres_store_test
     SOURCES postgres_store_test.cc postgres_trouble_test.cc postgres_fixture.cc
             ../kit/fixture.cc ../kit/sql_store_test.cc ../kit/sql_trouble_test.cc
-    DEPS simba::postgres simba::kit simba::servers PostgreSQL::PostgreSQL LABELS sleeping)
+    DEPS simba::postgres simba::kit simba::servers PostgreSQL::PostgreSQL LABELS sleeping TIMEOUT 120)
   # With servers that are killed, promoted, and put behind a pooler or TLS.
   simba_add_test(NAME postgres_server_test
     SOURCES postgres_server_test.cc postgres_fixture.cc ../kit/fixture.cc ../kit/sql_server_test.cc
