@@ -3,7 +3,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace simba::kit::fixture {
+namespace {
+
+ClientOptions with_errors_in(const Lines& lines) {
+  ClientOptions options;
+  options.on_event = [write = lines.sink()](const Event& event) {
+    if (event.error == nullptr) return;
+    write(LogLevel::kWarning, event.error->code().message() + ": " + event.error->what());
+  };
+  return options;
+}
+
+}  // namespace
 
 bool eventually(const std::function<bool()>& done, milliseconds patience) {
   const kit::StopSignal moment;
@@ -110,6 +124,10 @@ bool Contender::is_renewed() const {
   const LocalTime before = end();
   return eventually([&] { return !term.is_owner() || end() > before + 500ms; }) && term.is_owner();
 }
+
+Afflicted::Afflicted(std::shared_ptr<Store> store)
+    : client_(std::move(store), with_errors_in(errors_)),
+      contender_(client_, "report", short_lease()) {}
 
 ContendOptions lease(milliseconds ttl, milliseconds transition) {
   ContendOptions options;

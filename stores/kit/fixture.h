@@ -84,6 +84,22 @@ class Contender {
   std::unique_ptr<MutexContendService> service_;
 };
 
+// A contender on "report" that meets trouble, and what its calls were told.
+class Afflicted {
+ public:
+  explicit Afflicted(std::shared_ptr<Store> store);
+  // One of its calls failed with this in the error, which begins with the kind of trouble.
+  bool was_told(const std::string& part) const { return errors_.count(part) > 0; }
+  bool is_owner() const { return contender_.is_owner(); }
+
+ private:
+  const Lines errors_;
+  const Client client_;
+  const Contender contender_;
+};
+// Long enough for a machine on which everybody waits for everybody.
+inline constexpr milliseconds kLongPatience = 45s;
+
 ContendOptions lease(milliseconds ttl, milliseconds transition);
 ContendOptions short_lease();  // 2 s and 1 s
 

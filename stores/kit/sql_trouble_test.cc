@@ -85,5 +85,64 @@ TEST_F(SqlTroubleTest, ARowLockedByAStrangerForHalfAMinuteCostsItsNeighboursNoth
   EXPECT_TRUE(eventually([&] { return all[kLocked]->is_owner(); })) << "it goes on by itself";
 }
 
+// What an administrator mends is noticed by contenders that run: none has to be started again.
+
+TEST_F(SqlTroubleTest, AContenderWithAWrongPasswordOwnsOnceItIsRight) {
+  if (!asks_for_passwords()) GTEST_SKIP() << "who needs a password is up to your server";
+  prepare_user(with_password("right"));
+  need_password();
+  const Afflicted contender(open(user + ":mistaken"));
+  ASSERT_TRUE(eventually([&] { return contender.was_told("the store denied"); }, kLongPatience));
+  EXPECT_FALSE(contender.is_owner());
+  alter_user(with_password("mistaken"));
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+TEST_F(SqlTroubleTest, AContenderWithoutATableOwnsOnceItIsMade) {
+  make_user();
+  const Afflicted contender(open(user));
+  ASSERT_TRUE(eventually([&] { return contender.was_told("the store denied"); }, kLongPatience));
+  EXPECT_FALSE(contender.is_owner());
+  make_table();
+  grant();
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+TEST_F(SqlTroubleTest, AContenderWithoutAPrivilegeOwnsOnceItIsGranted) {
+  make_user();
+  make_table();
+  grant("SELECT");
+  const Afflicted contender(open(user));
+  ASSERT_TRUE(eventually([&] { return contender.was_told("GRANT SELECT, INSERT, UPDATE"); },
+                         kLongPatience));
+  EXPECT_FALSE(contender.is_owner());
+  grant();
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+TEST_F(SqlTroubleTest, AnOwnerWhoseRightIsTakenLosesItsTermAndOwnsAgainOnceItIsGranted) {
+  prepare_user();
+  const Afflicted contender(open(user));
+  ASSERT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+  admin()("REVOKE INSERT, UPDATE ON " + table + " FROM " + user);
+  // Its lease is the last that was written.
+  ASSERT_TRUE(eventually([&] { return !contender.is_owner(); }, kLongPatience));
+  EXPECT_TRUE(contender.was_told("GRANT SELECT, INSERT, UPDATE"));
+  grant();
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+TEST_F(SqlTroubleTest, AContenderWithoutAConnectionOwnsOnceSomeAreFree) {
+  constexpr int kNeeded = 3;  // one for all, one in reserve, one that waits
+  prepare_user(with_connections(kNeeded));
+  std::vector<decltype(connect_as(user))> others;
+  for (int i = 0; i < kNeeded; ++i) others.push_back(connect_as(user));
+  const Afflicted contender(open(user));
+  ASSERT_TRUE(eventually([&] { return contender.was_told("max_connections"); }, kLongPatience));
+  EXPECT_FALSE(contender.is_owner());
+  others.clear();
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
 }  // namespace
 }  // namespace simba::kit

@@ -53,9 +53,21 @@ class MysqlTest : public SqlTest<Admin> {
   std::shared_ptr<Store> open_elsewhere(const std::string& as = {}) const;
   // A user that can log in, gone afterwards.
   void make_user(const std::string& how = {}) const { admin()("CREATE USER " + user + ' ' + how); }
+  void alter_user(const std::string& how) const { admin()("ALTER USER " + user + ' ' + how); }
+  static std::string with_password(const std::string& word) {
+    return "IDENTIFIED BY '" + word + "'";
+  }
+  static std::string with_connections(int most) {
+    return "WITH MAX_USER_CONNECTIONS " + std::to_string(most);
+  }
+  static bool asks_for_passwords() { return true; }
+  static void need_password() {}  // who has one needs it
   void make_table() const;
   // A user who may contend.
   void prepare_user(const std::string& how = {}) const;
+  std::unique_ptr<Admin> connect_as(const std::string& who) const {
+    return std::make_unique<Admin>(options(who));
+  }
   bool is_mariadb() const { return admin()("SELECT VERSION() LIKE '%MariaDB%'") == "1"; }
   // Connections of `user` for which a condition on the process list holds.
   int count_connections(const std::string& condition) const;

@@ -33,8 +33,13 @@ TEST_F(MysqlServerTest, AServerThatOnlyReadsIsObservedAndOfSeveralTheOneThatWrit
   both.hosts = {{"127.0.0.1", 1}, {"127.0.0.1", server->port()}, {"127.0.0.1", writer.port()}};
   EXPECT_TRUE(can_take(*open_mysql(both)));
   EXPECT_EQ(Admin(writer.url())("SELECT owner_id FROM simba_mutex WHERE mutex = 'report'"), "a~1");
+  const Afflicted contender(open("plain"));
+  ASSERT_TRUE(eventually([&] { return contender.was_told("replica"); }, kLongPatience));
+  EXPECT_FALSE(contender.is_owner());
   admin("SET GLOBAL read_only = OFF");
-  EXPECT_TRUE(eventually([&] { return can_take(*store); })) << "it goes on by itself";
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience))
+      << "it goes on by itself";
+  EXPECT_TRUE(can_take(*store, "other"));
 }
 
 // read_only does not bind those who may override it.

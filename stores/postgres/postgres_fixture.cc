@@ -55,6 +55,11 @@ std::shared_ptr<Store> PostgresTest::open_elsewhere(const std::string& as) const
   return open(as, "application_name=" + table + '-' + std::to_string(++count));
 }
 
+void PostgresTest::need_password() const {
+  admin()("DO $$ BEGIN CREATE ROLE simba_passwords; EXCEPTION WHEN OTHERS THEN END $$");
+  admin()("GRANT simba_passwords TO " + user);
+}
+
 void PostgresTest::make_table() const { admin()(create_table_sql('"' + table + '"')); }
 
 void PostgresTest::prepare_user(const std::string& how) const {

@@ -52,9 +52,20 @@ class PostgresTest : public SqlTest<Admin> {
   void make_user(const std::string& how = {}) const {
     admin()("CREATE ROLE " + user + " LOGIN " + how);
   }
+  void alter_user(const std::string& how) const { admin()("ALTER ROLE " + user + ' ' + how); }
+  static std::string with_password(const std::string& word) { return "PASSWORD '" + word + "'"; }
+  static std::string with_connections(int most) {
+    return "CONNECTION LIMIT " + std::to_string(most);
+  }
+  // Everybody is let in but who calls for his password to be looked at.
+  bool asks_for_passwords() const { return is_ours(); }
+  void need_password() const;
   void make_table() const;
   // A role that may contend.
   void prepare_user(const std::string& how = {}) const;
+  std::unique_ptr<Admin> connect_as(const std::string& who) const {
+    return std::make_unique<Admin>(options(who).conninfo);
+  }
   // Connections of the case's stores for which a condition on pg_stat_activity holds.
   int count_connections(const std::string& condition) const;
   void cut_connections() const;

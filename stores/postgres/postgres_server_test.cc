@@ -28,13 +28,13 @@ TEST_F(PostgresServerTest, AStandbyIsObservedAndContendedForOnceItIsPromoted) {
   EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
               AllOf(StartsWith("the store denied"), HasSubstr("standby")));
-  const Client client(open());
-  const Contender contender(client, "report", short_lease());
-  std::this_thread::sleep_for(300ms);
+  const Afflicted contender(open());
+  ASSERT_TRUE(eventually([&] { return contender.was_told("standby"); }, kLongPatience));
   EXPECT_FALSE(contender.is_owner());
   Admin admin(server->url());
   admin("SELECT pg_promote()");
-  EXPECT_TRUE(eventually([&] { return contender.is_owner(); })) << "it goes on by itself";
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience))
+      << "it goes on by itself";
   EXPECT_TRUE(can_take(*store, "other"));
 }
 
