@@ -16,8 +16,7 @@ Observation read_row(const Result& result, int row) {
   if (result.is_null(row, 0)) return {MutexOwner::none(), now};
   const std::int64_t token = result.number(row, 4);
   if (token < 0) {
-    throw Error(Errc::kCorrupt,
-                "postgres: a row of the table holds the token " + std::to_string(token));
+    throw result.corrupt("a row of the table holds the token " + std::to_string(token));
   }
   return {{std::string(result.text(row, 0)), at(result.number(row, 1)), at(result.number(row, 2)),
            at(result.number(row, 3)), static_cast<Token>(token)},
@@ -28,8 +27,7 @@ Observation read_row(const Result& result, int row) {
 Answer read_answer(const Result& result, int row, Asked asked) try {
   Observation seen = read_row(result, row);
   if (asked == Asked::kTake && seen.owner.token >= kit::kMaxToken) {
-    return Error(Errc::kCorrupt,
-                 "postgres: the row of this mutex holds a token at the end of its range");
+    return result.corrupt("the row of this mutex holds a token at the end of its range");
   }
   return seen;
 } catch (const Error& error) {
@@ -39,8 +37,8 @@ Answer read_answer(const Result& result, int row, Asked asked) try {
 std::size_t place_of(const Result& result, int row, int column, std::size_t count) {
   const std::int64_t place = result.number(row, column);
   if (place < 1 || static_cast<std::uint64_t>(place) > count) {
-    throw Error(Errc::kCorrupt, "postgres: an answer to claim " + std::to_string(place) + " of " +
-                                    std::to_string(count));
+    throw result.corrupt("an answer to claim " + std::to_string(place) + " of " +
+                         std::to_string(count));
   }
   return static_cast<std::size_t>(place) - 1;
 }

@@ -52,7 +52,9 @@ Connection::Handle Connection::connect_to(const Endpoint::Keywords& keywords,
   values.push_back(nullptr);
   const LocalTime deadline = BootClock::now() + endpoint_.connect_timeout();
   Handle opened(PQconnectStartParams(names.data(), values.data(), 0));
-  if (!opened) throw Error(Errc::kUnreachable, "postgres: there is no memory left");
+  if (!opened)
+    throw Error(Errc::kUnreachable,
+                "postgres at " + endpoint_.where() + ": there is no memory left");
   PQsetErrorVerbosity(opened.get(), PQERRORS_VERBOSE);
   PQsetNoticeReceiver(
       opened.get(), [](void*, const PGresult*) {}, nullptr);
@@ -108,7 +110,8 @@ bool Connection::is_usable() noexcept {
 Result Connection::run(const Statement& statement, const Parameters& parameters,
                        LocalTime deadline) {
   if (BootClock::now() >= deadline) {
-    throw Error(Errc::kTimeout, "postgres: the deadline of the call passed; nothing was sent");
+    throw Error(Errc::kTimeout, "postgres at " + endpoint_.where() +
+                                    ": the deadline of the call passed; nothing was sent");
   }
   const int count = parameters.count();
   check_sent(pooled_
@@ -118,7 +121,7 @@ Result Connection::run(const Statement& statement, const Parameters& parameters,
                  : PQsendQueryPrepared(get(), statement.name, count, parameters.values(),
                                        parameters.lengths(), parameters.formats(), kBinaryResult));
   flush(deadline);
-  Result result(next(deadline));
+  Result result(next(deadline), endpoint_.where());
   drain(deadline);
   // A table that was there is not, or is another one: a new connection looks for it, or makes it.
   broken_ = broken_ || sql_state(result.get()).starts_with("42P01") ||
@@ -130,7 +133,7 @@ Result Connection::run(const Statement& statement, const Parameters& parameters,
 Result Connection::execute(const std::string& sql, LocalTime deadline) {
   check_sent(PQsendQuery(get(), sql.c_str()));
   flush(deadline);
-  Result result(next(deadline));
+  Result result(next(deadline), endpoint_.where());
   drain(deadline);
   check(result);
   return result;
@@ -148,7 +151,7 @@ void Connection::prepare(const std::string& settings, std::span<const Statement>
   flush(deadline);
   Result first_error;
   while (true) {
-    Result result(next(deadline));
+    Result result(next(deadline), endpoint_.where());
     check_not_late(deadline);
     if (result.get() == nullptr) continue;  // between two answers
     const ExecStatusType status = PQresultStatus(result.get());

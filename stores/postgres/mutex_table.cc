@@ -148,8 +148,7 @@ Answers MutexTable::observe(Connection& connection, std::span<const std::string_
   Parameters parameters;
   parameters.texts(mutexes);
   const Result result = connection.run(statements_[kObserve], parameters, deadline);
-  const Error missing(Errc::kCorrupt, "postgres: the server gave no answer about this mutex");
-  Answers answers(mutexes.size(), missing);
+  Answers answers(mutexes.size(), result.corrupt("the server gave no answer about this mutex"));
   for (int row = 0; row < result.rows(); ++row) {
     answers[place_of(result, row, kPlace, mutexes.size())] =
         read_answer(result, row, Asked::kOther);

@@ -28,6 +28,27 @@ TEST_F(PostgresTroubleTest, AWrongPassword) {
   for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
 }
 
+TEST_F(PostgresTroubleTest, EachErrorNamesTheServerAndNoneThePassword) {
+  make_user(with_password("canary-4711"));
+  make_table();
+  grant("SELECT");
+  admin()("INSERT INTO " + table + " VALUES ('broken', 0, 0, 0, 'a~1', 1, -1)");
+  const std::string there = url();
+  const std::size_t from = there.find('@') + 1;
+  const std::string where = "postgres at " + there.substr(from, there.find('?') - from);
+  const auto store = open(user + ":canary-4711");
+  const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+  for (const std::string& error : {
+           error_of([&] { take(*store, "report", "a~1"); }),
+           error_of([&] { observe(*store, "broken"); }),
+           error_of([&] {
+             store->contend({&claim, 1}, BootClock::now() - 1ms);
+           }),
+       }) {
+    EXPECT_THAT(error, AllOf(HasSubstr(where), Not(HasSubstr("canary"))));
+  }
+}
+
 TEST_F(PostgresTroubleTest, AMissingTableThatTheRoleMayNotMake) {
   make_user();
   const auto store = open(user);

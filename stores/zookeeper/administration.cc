@@ -47,10 +47,10 @@ bool make(Session& session, Handle& handle, const std::string& node) {
   handle.create(node, {}, session.acl(), ZOO_PERSISTENT,
                 [answer](int code, const std::string&, const Stat&) { answer->set_value(code); });
   if (came.wait_for(kPatience) != std::future_status::ready) {
-    throw failure(ZOPERATIONTIMEOUT, "create " + node);
+    throw failure(ZOPERATIONTIMEOUT, "create " + node, session.where());
   }
   const int code = came.get();
-  if (code != ZOK && code != ZNODEEXISTS) throw failure(code, "create " + node);
+  if (code != ZOK && code != ZNODEEXISTS) throw failure(code, "create " + node, session.where());
   return code == ZOK;
 }
 

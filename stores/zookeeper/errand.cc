@@ -29,12 +29,12 @@ void Errand::answer(Answer result) {
 }
 
 void Errand::fail(int code, const std::string& doing) {
-  answer(failure(code, doing + " for '" + wish_.mutex + "'"));
+  answer(failure(code, doing + " for '" + wish_.mutex + "'", session().where()));
 }
 
 bool Errand::is_over() {
   if (BootClock::now() < round_.deadline) return false;
-  answer(failure(ZOPERATIONTIMEOUT, "ask for '" + wish_.mutex + "'"));
+  answer(failure(ZOPERATIONTIMEOUT, "ask for '" + wish_.mutex + "'", session().where()));
   return true;
 }
 

@@ -49,10 +49,10 @@ Meaning meaning_of(int code) {
 
 }  // namespace
 
-Error failure(int code, const std::string& doing) {
+Error failure(int code, const std::string& doing, const std::string& where) {
   const Meaning meaning = meaning_of(code);
-  return {meaning.code, "zookeeper: cannot " + doing + ": " + meaning.advice + " (" + zerror(code) +
-                            ", code " + std::to_string(code) + ')'};
+  return {meaning.code, "zookeeper at " + where + ": cannot " + doing + ": " + meaning.advice +
+                            " (" + zerror(code) + ", code " + std::to_string(code) + ')'};
 }
 
 bool is_ambiguous(int code) {

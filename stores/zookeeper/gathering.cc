@@ -15,13 +15,13 @@ void Gathering::put(std::size_t index, Answer answer) {
   if (--missing_ == 0) complete_.notify_one();
 }
 
-Answers Gathering::wait(LocalTime deadline) {
+Answers Gathering::wait(const Round& round) {
   std::unique_lock lock(guard_);
-  complete_.wait_for(lock, deadline - BootClock::now(), [this] { return missing_ == 0; });
+  complete_.wait_for(lock, round.deadline - BootClock::now(), [this] { return missing_ == 0; });
   Answers all;
   all.reserve(answers_.size());
   for (std::optional<Answer>& answer : answers_) {
-    if (!answer) answer = failure(ZOPERATIONTIMEOUT, "finish the call");
+    if (!answer) answer = failure(ZOPERATIONTIMEOUT, "finish the call", round.session->where());
     all.push_back(*answer);
   }
   return all;

@@ -19,8 +19,8 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
 
   // Who gives the answer of this place, once.
   Errand::Finish place(std::size_t index);
-  // All answers there are by the deadline; the others are Errors (kTimeout).
-  Answers wait(LocalTime deadline);
+  // All answers there are by the round's deadline; the others are Errors (kTimeout).
+  Answers wait(const Round& round);
 
  private:
   void put(std::size_t index, Answer answer);

@@ -62,9 +62,9 @@ Handle::Handle(const std::string& servers, milliseconds timeout, Events events)
                         ZOO_NO_LOG_CLIENTENV, discard);
   if (zh_) return;
   const int why = errno;
-  throw Error(
-      why == EINVAL ? Errc::kMisconfigured : Errc::kUnreachable,
-      "zookeeper: the servers cannot be looked up: " + std::generic_category().message(why));
+  throw Error(why == EINVAL ? Errc::kMisconfigured : Errc::kUnreachable,
+              "zookeeper at " + servers +
+                  ": the servers cannot be looked up: " + std::generic_category().message(why));
 }
 
 Handle::~Handle() { close(); }

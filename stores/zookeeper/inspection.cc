@@ -33,8 +33,9 @@ Finding try_rights(Session& session, Handle& handle) {
   const int removed =
       made == ZOK ? answer_to([&](const Handle::Done& done) { handle.remove(node, done); }) : ZOK;
   if (made == ZOK && removed == ZOK) return {"rights", Verdict::kOk, "may contend"};
-  const Error error = made != ZOK ? failure(made, "create a node below " + session.base())
-                                  : failure(removed, "delete a node below " + session.base());
+  const Error error =
+      made != ZOK ? failure(made, "create a node below " + session.base(), session.where())
+                  : failure(removed, "delete a node below " + session.base(), session.where());
   return {"rights", Verdict::kFailed, std::string("may not contend: ") + error.what()};
 }
 

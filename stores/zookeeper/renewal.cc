@@ -40,7 +40,7 @@ void Renewal::checked(int code, const std::vector<int>& each, LocalTime sent) {
   const bool is_mismatch = code == ZBADVERSION || code == ZNONODE;
   if (!is_mismatch) {
     for (Item& item : items_) {
-      item.finish(failure(code, "renew '" + item.wish.mutex + "'"));
+      item.finish(failed(code, item.wish));
     }
     return;
   }
@@ -57,11 +57,11 @@ void Renewal::renewed(Item& item, LocalTime until) {
   Places& places = round_.session->places();
   const auto place = places.find(wish.mutex, wish.wire_id);
   auto term = places.term(wish.mutex, wish.wire_id, wish.token, LocalTime::min());
-  if (!place || !term) return item.finish(failure(ZSESSIONEXPIRED, "renew '" + wish.mutex + "'"));
+  if (!place || !term) return item.finish(failed(ZSESSIONEXPIRED, wish));
   if (until <= round_.began) {
-    return item.finish(Error(
-        Errc::kUnreachable,
-        "zookeeper: it is not certain that the session of '" + wish.mutex + "' lives; ask again"));
+    return item.finish(Error(Errc::kUnreachable, "zookeeper at " + round_.session->where() +
+                                                     ": it is not certain that the session of '" +
+                                                     wish.mutex + "' lives; ask again"));
   }
   Observation seen = granted(wish, place->token, round_, until, *term);
   if (!places.grant(wish.mutex, wish.wire_id, *term)) return look(item);
@@ -91,14 +91,14 @@ void Renewal::read_eviction(Item& item) {
           places.erase(wish.mutex, wish.wire_id);
           return me->look(item);
         }
-        if (code != ZOK) return item.finish(failure(code, "renew '" + wish.mutex + "'"));
+        if (code != ZOK) return item.finish(me->failed(code, wish));
         me->round_.session->leaders().learn_eviction(wish.mutex, stat.version, data);
         if (data == place->name) {
           places.evict(wish.mutex, place->name);
           return me->look(item);
         }
         if (BootClock::now() >= me->round_.deadline) {
-          return item.finish(failure(ZOPERATIONTIMEOUT, "renew '" + wish.mutex + "'"));
+          return item.finish(me->failed(ZOPERATIONTIMEOUT, wish));
         }
         // Somebody else was named: go on under the new version.
         places.update_container(wish.mutex, wish.wire_id, stat.version);
@@ -106,6 +106,10 @@ void Renewal::read_eviction(Item& item) {
         alone.push_back(std::move(item));
         std::make_shared<Renewal>(me->round_, std::move(alone))->start();
       });
+}
+
+Error Renewal::failed(int code, const Wish& wish) const {
+  return failure(code, "renew '" + wish.mutex + "'", round_.session->where());
 }
 
 void Renewal::look(Item& item) {

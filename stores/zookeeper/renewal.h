@@ -26,6 +26,7 @@ class Renewal : public std::enable_shared_from_this<Renewal> {
   void renewed(Item& item, LocalTime until);
   void refused(Item& item, int node_code);
   void read_eviction(Item& item);
+  Error failed(int code, const Wish& wish) const;
   void look(Item& item);
 
   const Round round_;

@@ -70,6 +70,7 @@ class Session::Ticket : public Watch {
 
 Session::Session(ZookeeperOptions options)
     : options_(std::move(options)),
+      where_(options_.servers + options_.chroot),
       entries_(acl_entries(options_)),
       places_(options_.chroot.size() + options_.base.size() + 1) {
   acl_.count = static_cast<int>(entries_.size());
@@ -89,15 +90,15 @@ std::string Session::node(std::string_view mutex, std::string_view name) const {
 
 Error Session::trouble() const {
   if (last_) return *last_;
-  return {Errc::kUnreachable, "zookeeper: none of " + options_.servers +
-                                  " has given a session in time: are they up, and do they have a "
-                                  "quorum?"};
+  return {Errc::kUnreachable, "zookeeper at " + where_ +
+                                  ": no server has given a session in time: are they up, and do "
+                                  "they have a quorum?"};
 }
 
 std::shared_ptr<Handle> Session::connected(LocalTime deadline) {
   std::unique_lock lock(guard_);
   while (!is_connected_) {
-    if (is_closed_) throw Error(Errc::kMisuse, "zookeeper: the store is closed");
+    if (is_closed_) throw Error(Errc::kMisuse, "zookeeper at " + where_ + ": the store is closed");
     if (last_ && !last_->is_transient()) throw Error(*last_);
     const nanoseconds left = deadline - BootClock::now();
     if (left <= nanoseconds::zero()) throw trouble();
@@ -155,7 +156,7 @@ void Session::on_state(int state) {
     if (state == ZOO_CONNECTED_STATE) {
       on_connected();
     } else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
-      if (state == ZOO_AUTH_FAILED_STATE) last_ = failure(ZAUTHFAILED, "open a session");
+      if (state == ZOO_AUTH_FAILED_STATE) last_ = failure(ZAUTHFAILED, "open a session", where_);
       is_dead_ = true;
       id_ = 0;
       ended = places_.clear();
@@ -172,7 +173,7 @@ void Session::on_connected() {
   const milliseconds timeout = handle_->timeout();
   if (timeout < 3 * options_.tick) {
     last_ = Error(Errc::kMisconfigured,
-                  "zookeeper: the servers grant a session timeout of " +
+                  "zookeeper at " + where_ + ": the servers grant a session timeout of " +
                       std::to_string(timeout.count()) + " ms; with tick " +
                       std::to_string(options_.tick.count()) + " ms it must be at least " +
                       std::to_string(3 * options_.tick.count()) +

@@ -49,6 +49,7 @@ class Session {
   std::string container(std::string_view mutex) const;  // the path
   std::string node(std::string_view mutex, std::string_view name) const;
   const std::string& base() const { return options_.base; }
+  const std::string& where() const { return where_; }  // "host:port,host:port/chroot", for errors
   const ACL_vector& acl() const { return acl_; }
   const ZookeeperOptions& options() const { return options_; }
 
@@ -78,6 +79,7 @@ class Session {
   Error trouble() const;  // with guard_ held
 
   const ZookeeperOptions options_;
+  const std::string where_;
   ACL_vector acl_{};
   std::vector<ACL> entries_;
   Places places_;

@@ -134,8 +134,9 @@ void Take::grant(const Place& place, const Line& line) {
   if (!running && place.token <= wish().floor) {
     return answer(
         Error(Errc::kReplaced,
-              "zookeeper: '" + wish().mutex + "' has seen token " + std::to_string(wish().floor) +
-                  ", but the servers are at " + std::to_string(place.token) +
+              "zookeeper at " + session().where() + ": '" + wish().mutex + "' has seen token " +
+                  std::to_string(wish().floor) + ", but the servers are at " +
+                  std::to_string(place.token) +
                   ": their data was replaced by older data, or another ensemble answers"));
   }
   const LocalTime until = std::max(committed_, session().lives_until(handle()));
@@ -143,9 +144,9 @@ void Take::grant(const Place& place, const Line& line) {
   Observation seen = granted(wish(), place.token, round(), until, term);
   const milliseconds enough = std::min(wish().lease(), session().lease()) / 2;
   if (seen.owner.transition_at - seen.now < enough) {
-    return answer(
-        Error(Errc::kUnreachable, "zookeeper: it is not certain yet that the session of '" +
-                                      wish().mutex + "' lives; ask again"));
+    return answer(Error(Errc::kUnreachable, "zookeeper at " + session().where() +
+                                                ": it is not certain yet that the session of '" +
+                                                wish().mutex + "' lives; ask again"));
   }
   term.container_version = line.version;
   if (!session().places().grant(wish().mutex, wish().wire_id, term)) {
@@ -163,7 +164,8 @@ void Take::turn_away(const Place& place) {
   });
   handle().remove(container(), [me = self<Take>()](int) {
     me->answer(Error(Errc::kUnreachable,
-                     "zookeeper: the count of nodes of '" + me->wish().mutex +
+                     "zookeeper at " + me->session().where() + ": the count of nodes of '" +
+                         me->wish().mutex +
                          "' is nearly used up; it begins anew once its queue is empty"));
   });
 }

@@ -53,7 +53,7 @@ TEST_F(FaultTest, ATermOutlivesAConnectionThatComesBackInTime) {
                 const Answers answers = store->contend({&claim, 1}, soon(300ms));
                 if (const auto* error = std::get_if<Error>(&answers[0])) throw Error(*error);
               }),
-              HasSubstr("zookeeper:"));
+              HasSubstr("zookeeper at " + servers + ": "));
   relay->mend();
   EXPECT_TRUE(eventually(
       [&] {
@@ -203,7 +203,7 @@ TEST_F(FaultTest, AServerThatIsKilledAndComesBackIsRiddenOut) {
       const std::string_view name = m;
       static_cast<void>(store->observe({&name, 1}, soon(100ms)));
     });
-    return why.find("none of " + servers) != std::string::npos &&
+    return why.find("zookeeper at " + servers + ": no server") != std::string::npos &&
            why.find("are they up") != std::string::npos;
   }));
   server->start();

@@ -85,7 +85,8 @@ Round ZookeeperStore::begin(LocalTime deadline) const {
   std::shared_ptr<Handle> handle = session->connected(deadline);
   const LocalTime now = BootClock::now();
   if (now >= deadline) {
-    throw Error(Errc::kTimeout, "zookeeper: the deadline has passed; nothing was changed");
+    throw Error(Errc::kTimeout, "zookeeper at " + session->where() +
+                                    ": the deadline has passed; nothing was changed");
   }
   return {session, std::move(handle), now, deadline};
 }
@@ -115,7 +116,7 @@ Answers ZookeeperStore::contend(std::span<const Claim> claims, LocalTime deadlin
     }
   }
   send_renewals();
-  return gathering->wait(deadline);
+  return gathering->wait(round);
 }
 
 Answers ZookeeperStore::release(std::span<const Claim> claims, LocalTime deadline) {
@@ -130,7 +131,7 @@ Answers ZookeeperStore::release(std::span<const Claim> claims, LocalTime deadlin
       std::make_shared<Leave>(round, Wish::of(claim), gathering->place(i))->start();
     }
   }
-  return gathering->wait(deadline);
+  return gathering->wait(round);
 }
 
 Answers ZookeeperStore::observe(std::span<const std::string_view> mutexes, LocalTime deadline) {
@@ -146,7 +147,7 @@ Answers ZookeeperStore::observe(std::span<const std::string_view> mutexes, Local
     wish.mutex = mutexes[i];
     std::make_shared<Look>(round, std::move(wish), gathering->place(i))->start();
   }
-  return gathering->wait(deadline);
+  return gathering->wait(round);
 }
 
 Observation ZookeeperStore::evict(std::string_view mutex, std::string_view wire_id, Token token,
@@ -157,8 +158,9 @@ Observation ZookeeperStore::evict(std::string_view mutex, std::string_view wire_
   wish.mutex = mutex;
   wish.wire_id = wire_id;
   wish.token = token;
-  std::make_shared<Evict>(begin(deadline), std::move(wish), how, gathering->place(0))->start();
-  Answers answers = gathering->wait(deadline);
+  const Round round = begin(deadline);
+  std::make_shared<Evict>(round, std::move(wish), how, gathering->place(0))->start();
+  Answers answers = gathering->wait(round);
   if (const auto* error = std::get_if<Error>(&answers[0])) throw Error(*error);
   return std::get<Observation>(answers[0]);
 }
@@ -179,17 +181,19 @@ std::vector<Listed> ZookeeperStore::list(std::string_view prefix, std::size_t li
   };
   const auto names = std::make_shared<Names>();
   const auto gathering = std::make_shared<Gathering>(1);
-  round.handle->children(
-      round.session->base(),
-      [names, done = gathering->place(0)](int code, std::vector<std::string> all, const Stat&) {
-        if (code != ZOK && code != ZNONODE) return done(failure(code, "list the mutexes"));
-        {
-          const std::lock_guard lock(names->guard);
-          names->all = std::move(all);
-        }
-        done(Observation{});
-      });
-  const Answers listed = gathering->wait(deadline);
+  round.handle->children(round.session->base(),
+                         [names, round, done = gathering->place(0)](
+                             int code, std::vector<std::string> all, const Stat&) {
+                           if (code != ZOK && code != ZNONODE) {
+                             return done(failure(code, "list the mutexes", round.session->where()));
+                           }
+                           {
+                             const std::lock_guard lock(names->guard);
+                             names->all = std::move(all);
+                           }
+                           done(Observation{});
+                         });
+  const Answers listed = gathering->wait(round);
   if (const auto* error = std::get_if<Error>(&listed[0])) throw Error(*error);
   std::vector<std::string> found;
   {

@@ -271,6 +271,42 @@ TEST_F(ZookeeperTest, AFloorAboveTheServersCountIsRefused) {
       << "a running term goes on";
 }
 
+TEST_F(ZookeeperTest, EachErrorNamesTheServerAndNoneThePassword) {
+  const auto stranger = connect();
+  ZookeeperOptions mine = options();
+  mine.user = "me";
+  mine.password = "canary-4711";
+  mine.acl = ZookeeperOptions::Acl::kCreator;
+  const std::string hidden = m + "-hidden";
+  const auto store = open_alone(mine);
+  take(*store, hidden, "a~1");
+  ZookeeperOptions below = mine;
+  below.chroot += "/not-there";
+  ZookeeperOptions nobody = mine;
+  nobody.servers = "127.0.0.1:1";
+  nobody.chroot.clear();
+  struct Row {
+    std::string error, where;
+  };
+  const std::string_view name = m;
+  for (const Row& row : {
+           Row{error_of([&] { observe(*stranger, hidden); }), servers},
+           Row{error_of([&] { take(*stranger, m, "a~1", 60s, 30s, Token{1} << 50); }), servers},
+           Row{error_of([&] {
+                 static_cast<void>(store->observe({&name, 1}, soon(-1ms)));
+               }),
+               servers},
+           Row{error_of([&] { take(*open_alone(below), m, "a~1"); }), servers + "/not-there"},
+           Row{error_of([&] {
+                 static_cast<void>(open_alone(nobody)->observe({&name, 1}, soon(100ms)));
+               }),
+               "127.0.0.1:1"},
+       }) {
+    EXPECT_THAT(row.error, HasSubstr("zookeeper at " + row.where + ": "));
+    EXPECT_EQ(row.error.find("canary"), std::string::npos) << row.error;
+  }
+}
+
 TEST_F(ZookeeperTest, StoresOfOneProcessShareTheirSession) {
   const auto first = open_zookeeper(options()), second = open_zookeeper(options());
   take(*first, m, "a~1");
