@@ -2,13 +2,32 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace simba::postgres {
 namespace {
 
 constexpr int kBinaryResult = 1;
 constexpr int kOldestServer = 120'000;  // MATERIALIZED
+
+// What a statement may take in the server, of the time its call has left: more than it may wait for
+// a row (three quarters), and less than all, so that the server's answer comes before the deadline.
+milliseconds limit_for(nanoseconds left) {
+  const auto limit = std::chrono::duration_cast<milliseconds>(left / 8 * 7);
+  return std::clamp(limit, milliseconds{1}, milliseconds{1'000'000'000});
+}
+
+// Calls with about the same deadline, which most are, leave the limit as it is.
+bool is_fitting(milliseconds limit, nanoseconds left) {
+  return limit > left / 16 * 13 && limit < left / 16 * 15;
+}
+
+bool is_good(const Result& result) {
+  const ExecStatusType status = PQresultStatus(result.get());
+  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
+}
 
 }  // namespace
 
@@ -109,10 +128,23 @@ bool Connection::is_usable() noexcept {
 
 Result Connection::run(const Statement& statement, const Parameters& parameters,
                        LocalTime deadline) {
-  if (BootClock::now() >= deadline) {
+  const nanoseconds left = deadline - BootClock::now();
+  if (left <= nanoseconds::zero()) {
     throw Error(Errc::kTimeout, "postgres at " + endpoint_.where() +
                                     ": the deadline of the call passed; nothing was sent");
   }
+  // Settings of the session behind a pooler are somebody else's.
+  const bool limits = !pooled_ && !is_fitting(limit_, left);
+  Result result = limits ? ask_limited(statement, parameters, deadline, limit_for(left))
+                         : ask(statement, parameters, deadline);
+  // A table that was there is not, or is another one: a new connection looks for it, or makes it.
+  broken_ = broken_ || sql_state(result.get()).starts_with("42P01") ||
+            sql_state(result.get()).starts_with("42703");
+  check(result);
+  return result;
+}
+
+void Connection::send(const Statement& statement, const Parameters& parameters) {
   const int count = parameters.count();
   check_sent(pooled_
                  ? PQsendQueryParams(get(), statement.sql.c_str(), count, statement.types.data(),
@@ -120,13 +152,28 @@ Result Connection::run(const Statement& statement, const Parameters& parameters,
                                      parameters.formats(), kBinaryResult)
                  : PQsendQueryPrepared(get(), statement.name, count, parameters.values(),
                                        parameters.lengths(), parameters.formats(), kBinaryResult));
+}
+
+Result Connection::ask(const Statement& statement, const Parameters& parameters,
+                       LocalTime deadline) {
+  send(statement, parameters);
   flush(deadline);
   Result result(next(deadline), endpoint_.where());
   drain(deadline);
-  // A table that was there is not, or is another one: a new connection looks for it, or makes it.
-  broken_ = broken_ || sql_state(result.get()).starts_with("42P01") ||
-            sql_state(result.get()).starts_with("42703");
-  check(result);
+  return result;
+}
+
+// A statement cannot limit its own time, but one before it in the same flight can. The two are one
+// transaction: where the second fails, the limit is as it was.
+Result Connection::ask_limited(const Statement& statement, const Parameters& parameters,
+                               LocalTime deadline, milliseconds limit) {
+  const std::string set =
+      "SELECT set_config('statement_timeout', '" + std::to_string(limit.count()) + "', false)";
+  if (PQenterPipelineMode(get()) != 1) fail_lost();
+  check_sent(PQsendQueryParams(get(), set.c_str(), 0, nullptr, nullptr, nullptr, nullptr, 0));
+  send(statement, parameters);
+  Result result = finish_pipeline(deadline);
+  if (is_good(result)) limit_ = limit;
   return result;
 }
 
@@ -147,23 +194,29 @@ void Connection::prepare(const std::string& settings, std::span<const Statement>
     check_sent(PQsendPrepare(get(), each.name, each.sql.c_str(),
                              static_cast<int>(each.types.size()), each.types.data()));
   }
+  check(finish_pipeline(deadline));
+}
+
+// The first error, or else the last answer.
+Result Connection::finish_pipeline(LocalTime deadline) {
   check_sent(PQpipelineSync(get()));
   flush(deadline);
-  Result first_error;
+  Result last, error;
   while (true) {
     Result result(next(deadline), endpoint_.where());
     check_not_late(deadline);
     if (result.get() == nullptr) continue;  // between two answers
     const ExecStatusType status = PQresultStatus(result.get());
     if (status == PGRES_PIPELINE_SYNC) break;
-    if (status == PGRES_FATAL_ERROR && first_error.get() == nullptr) {
-      first_error = std::move(result);
-      if (PQstatus(get()) != CONNECTION_OK) break;
+    if (is_good(result)) {
+      last = std::move(result);
+    } else if (status == PGRES_FATAL_ERROR && error.get() == nullptr) {
+      error = std::move(result);
+      if (PQstatus(get()) != CONNECTION_OK) return error;
     }
   }
-  if (first_error.get() != nullptr && PQstatus(get()) != CONNECTION_OK) check(first_error);
   if (PQexitPipelineMode(get()) != 1) fail_lost();
-  if (first_error.get() != nullptr) check(first_error);
+  return error.get() != nullptr ? std::move(error) : std::move(last);
 }
 
 void Connection::check_sent(int sent) {
@@ -204,8 +257,7 @@ void Connection::check_not_late(LocalTime deadline) {
 }
 
 void Connection::check(const Result& result) {
-  const ExecStatusType status = PQresultStatus(result.get());
-  if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) return;
+  if (is_good(result)) return;
   const std::string_view state = sql_state(result.get());
   if (state.empty()) fail_lost();
   broken_ = broken_ || breaks_connection(state);

@@ -40,6 +40,7 @@ class Connection : public kit::Pooled {
   // A pooler answers: nothing of a session lasts from one statement to the next.
   bool is_pooled() const noexcept { return pooled_; }
 
+  // The server ends the statement before the deadline, unless a pooler is in between.
   Result run(const Statement& statement, const Parameters& parameters, LocalTime deadline);
   Result execute(const std::string& sql, LocalTime deadline);
   // Settings of the session and statements to come, in one round trip.
@@ -60,6 +61,11 @@ class Connection : public kit::Pooled {
   Handle connect_to(const Endpoint::Keywords& keywords, const kit::StopSignal& stop);
   Handle connect_to_any(const kit::StopSignal& stop);
   void look_around(LocalTime deadline);
+  void send(const Statement& statement, const Parameters& parameters);
+  Result ask(const Statement& statement, const Parameters& parameters, LocalTime deadline);
+  Result ask_limited(const Statement& statement, const Parameters& parameters, LocalTime deadline,
+                     milliseconds limit);
+  Result finish_pipeline(LocalTime deadline);
   void check_sent(int sent);
   void flush(LocalTime deadline);
   PGresult* next(LocalTime deadline);
@@ -70,6 +76,7 @@ class Connection : public kit::Pooled {
 
   Endpoint& endpoint_;
   Handle connection_;
+  milliseconds limit_{};  // statement_timeout as run() has set it; 0: not yet
   bool pooled_ = false;
   bool broken_ = false;
 };

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "stores/postgres/connection.h"
 #include "stores/postgres/postgres_fixture.h"
 
 // What this store does with its table, on a real server.
@@ -78,6 +79,29 @@ TEST_F(PostgresStoreTest, WorksOnConnectionsOfTheUser) {
   given.connector = [] { return PQconnectdb("host=127.0.0.1 port=1 sslmode=disable"); };
   EXPECT_THAT(error_of([&] { take(*open_postgres(given), "report", "a~1"); }),
               AllOf(StartsWith("the store cannot be reached"), HasSubstr("refused")));
+}
+
+TEST_F(PostgresStoreTest, TheServersLimitIsBelowTheDeadlineOfEachCall) {
+  const std::vector<Statement> ours{
+      {"ask",
+       "SELECT (extract(epoch FROM current_setting('statement_timeout')::interval) * 1000)::bigint",
+       {}},
+      {"fail", "SELECT 1 / (length(current_setting('statement_timeout')) * 0)", {}}};
+  Endpoint endpoint(options());
+  const kit::StopSignal never;
+  Connection connection(endpoint, never);
+  connection.prepare("SELECT 1", ours, soon());
+  const auto limit_in = [&](milliseconds span) {
+    return milliseconds{connection.run(ours[0], {}, BootClock::now() + span).number(0, 0)};
+  };
+  for (const milliseconds span : {80s, 40s, 41s, 160s, 42s}) {
+    const milliseconds limit = limit_in(span);
+    EXPECT_LT(limit, span);
+    EXPECT_GT(limit, span * 3 / 4) << "it would end before a wait for a row does";
+  }
+  // What fails takes its limit with it.
+  EXPECT_NE(error_of([&] { connection.run(ours[1], {}, BootClock::now() + 200s); }), "none");
+  EXPECT_GT(limit_in(200s), 150s);
 }
 
 TEST_F(PostgresStoreTest, IsNotMisledByTheRolesSettings) {

@@ -164,6 +164,16 @@ TEST_F(PostgresTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBeh
   }
   // The server looks whether its clients are still there.
   EXPECT_TRUE(eventually([&] { return count_connections("wait_event_type = 'Lock'") <= 2; }, 6s));
+  // Its own limit is below the deadline: it ends the wait itself, and nothing is in doubt.
+  EXPECT_TRUE(eventually(
+      [&] {
+        const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+        const std::string error = error_of([&] {
+          store->contend({&claim, 1}, BootClock::now() + 2s);
+        });
+        return error.find("the server cancelled the statement; nothing was changed") != error.npos;
+      },
+      kLongPatience));
   stranger("COMMIT");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }

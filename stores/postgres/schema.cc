@@ -13,8 +13,8 @@ constexpr std::array<std::string_view, 7> kColumns{
 // Two that make the table at once: a duplicate table, its type, or a key of the catalog.
 constexpr std::array<std::string_view, 3> kExists{"42P07", "42710", "23505"};
 
-// The limits here stand behind the ones each statement carries: a lock on the whole table is waited
-// for before a statement can say anything. A server of version 14 looks whether we are still there.
+// The limits here stand behind those of each call (Connection::run): they hold while a connection
+// is prepared. A server of version 14 looks whether we are still there.
 std::string session_settings(int server_version) {
   std::string sql =
       "SELECT set_config('statement_timeout', '30000', false),"
