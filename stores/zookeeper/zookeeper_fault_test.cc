@@ -53,7 +53,7 @@ TEST_F(FaultTest, ATermOutlivesAConnectionThatComesBackInTime) {
                 const Answers answers = store->contend({&claim, 1}, soon(300ms));
                 if (const auto* error = std::get_if<Error>(&answers[0])) throw Error(*error);
               }),
-              HasSubstr("zookeeper at " + servers + ": "));
+              HasSubstr("zookeeper at " + options(4s).servers + ": "));
   relay->mend();
   EXPECT_TRUE(eventually(
       [&] {
