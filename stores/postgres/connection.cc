@@ -71,9 +71,10 @@ Connection::Handle Connection::connect_to(const Endpoint::Keywords& keywords,
   values.push_back(nullptr);
   const LocalTime deadline = BootClock::now() + endpoint_.connect_timeout();
   Handle opened(PQconnectStartParams(names.data(), values.data(), 0));
-  if (!opened)
+  if (!opened) {
     throw Error(Errc::kUnreachable,
                 "postgres at " + endpoint_.where() + ": there is no memory left");
+  }
   PQsetErrorVerbosity(opened.get(), PQERRORS_VERBOSE);
   PQsetNoticeReceiver(
       opened.get(), [](void*, const PGresult*) {}, nullptr);

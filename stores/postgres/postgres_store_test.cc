@@ -99,6 +99,8 @@ TEST_F(PostgresStoreTest, TheServersLimitIsBelowTheDeadlineOfEachCall) {
     EXPECT_LT(limit, span);
     EXPECT_GT(limit, span * 3 / 4) << "it would end before a wait for a row does";
   }
+  const milliseconds limit = limit_in(80s);
+  EXPECT_EQ(limit_in(81s), limit) << "set anew for a call of a like deadline";
   // What fails takes its limit with it.
   EXPECT_NE(error_of([&] { connection.run(ours[1], {}, BootClock::now() + 200s); }), "none");
   EXPECT_GT(limit_in(200s), 150s);
