@@ -1,9 +1,10 @@
-// What the scripts answer, read with suspicion.
+// What the scripts, and SCAN, answer, read with suspicion.
 #include <charconv>
 #include <chrono>
 #include <optional>
 
 #include "stores/redis/failure.h"
+#include "stores/redis/names.h"
 #include "stores/redis/requests.h"
 
 namespace simba::redis {
@@ -172,6 +173,19 @@ void read_observations(const Reply& reply, const std::string& where, std::span<A
 bool read_release(const Reply& reply, const std::string& where) {
   check(reply, where);
   return number(reply, where) == 1;
+}
+
+std::string read_scan(const Reply& reply, const std::string& where,
+                      std::vector<std::string>& mutexes) {
+  check(reply, where);
+  const auto& items = reply.items;
+  const bool fits = items.size() == 2 && items[1].kind == Kind::kArray && !items[0].text.empty() &&
+                    items[0].text.find_first_not_of("0123456789") == std::string::npos;
+  if (!fits) throw Error(Errc::kCorrupt, where + ": the server's answer to SCAN makes no sense");
+  for (const Reply& key : items[1].items) {
+    if (const auto mutex = mutex_of(key.text); !mutex.empty()) mutexes.emplace_back(mutex);
+  }
+  return items[0].text;
 }
 
 }  // namespace simba::redis

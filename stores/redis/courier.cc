@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "stores/redis/directions.h"
 #include "stores/redis/failure.h"
 
 namespace simba::redis {
@@ -24,18 +25,6 @@ namespace {
 constexpr int kMostHops = 5;
 constexpr unsigned kMostCost = 500;  // microseconds
 constexpr std::string_view kNames[2][2] = {{"EVALSHA", "EVAL"}, {"EVALSHA_RO", "EVAL_RO"}};
-
-// "MOVED 3999 127.0.0.1:6381"
-std::optional<Address> where_to(const std::string& text, const std::optional<Address>& asked) {
-  const std::size_t space = text.rfind(' ');
-  std::string target = text.substr(space + 1);
-  if (target.starts_with(':') && asked) target = asked->host + target;  // "where you just asked"
-  try {
-    return parse_address(target, 0);
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
 
 }  // namespace
 
@@ -190,7 +179,7 @@ bool Courier::goes_on(Errand& errand) {
   }
   errand.asking = reply.is_error("ASK");
   if (servers_.is_cluster() && (errand.asking || reply.is_error("MOVED"))) {
-    if (const auto target = where_to(reply.text, errand.node->address())) {
+    if (const auto target = read_redirect(reply, errand.node->address())) {
       if (!errand.asking) servers_.moved(request.slot, *target);
       errand.node = servers_.at(*target);
       return true;

@@ -1,12 +1,12 @@
 #include "stores/redis/dialer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
-#include "stores/kit/url.h"
+#include "stores/redis/directions.h"
 #include "stores/redis/failure.h"
 #include "stores/redis/scripts.h"
+#include "stores/redis/server_info.h"
 
 namespace simba::redis {
 namespace {
@@ -17,39 +17,6 @@ constexpr std::size_t kMostReplicas = 100;
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(Errc::kMisconfigured, "redis: " + why);
-}
-
-// "name:value" of a line in an INFO text; empty: not there.
-std::string_view field(std::string_view info, std::string_view name) {
-  for (std::size_t at = info.find(name); at != info.npos; at = info.find(name, at + 1)) {
-    const bool begins = at == 0 || info[at - 1] == '\n';
-    if (!begins || info.substr(at + name.size(), 1) != ":") continue;
-    const std::string_view rest = info.substr(at + name.size() + 1);
-    return rest.substr(0, rest.find_first_of("\r\n"));
-  }
-  return {};
-}
-
-// Small enough to be multiplied; else, or where there is none, `otherwise`.
-std::int64_t number(std::string_view text, std::int64_t otherwise) {
-  constexpr std::int64_t kMost = std::int64_t{1} << 48;
-  std::int64_t value = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value < -kMost || value > kMost ? otherwise : value;
-}
-
-// "7.0.15" is 70015.
-std::int64_t version(std::string_view text) {
-  const std::size_t dot = text.find('.');
-  if (dot == text.npos) return 0;
-  const std::size_t second = text.find('.', dot + 1);
-  return number(text, 0) * 10'000 + number(text.substr(dot + 1), 0) * 100 +
-         (second == text.npos ? 0 : number(text.substr(second + 1), 0));
-}
-
-std::int64_t milliseconds_of(const Reply& time) {
-  if (time.items.size() != 2) return 0;
-  return number(time.items[0].text, 0) * 1'000 + number(time.items[1].text, 0) / 1'000;
 }
 
 void add_credentials(Commands& commands, const std::string& user, const std::string& password) {
@@ -71,10 +38,6 @@ Error cannot_open(const Address& address, const Error& error) {
 }
 
 }  // namespace
-
-std::int64_t latest_start(std::int64_t now, std::int64_t uptime) {
-  return (now / 1'000 - uptime + 1) * 1'000;
-}
 
 Dialer::Dialer(RedisOptions options) : options_(std::move(options)) {
   using Topology = RedisOptions::Topology;
@@ -181,10 +144,10 @@ void Dialer::greet(Connection& connection, Purpose purpose, LocalTime deadline,
 
 // What the server's settings mean for locks. `info` is an error's text where INFO is not allowed.
 void Dialer::inspect(Connection& connection, const std::string& info, const Reply& time) const {
-  const std::int64_t release = version(field(info, "redis_version"));
+  const ServerInfo seen = read_info(info, time);
   ServerFacts& facts = connection.facts;
-  facts.can_read_only_scripts = release >= 70'000;
-  if (release == 0) {
+  facts.can_read_only_scripts = seen.version >= 70'000;
+  if (seen.version == 0) {
     if (!warned_of_blindness_.exchange(true)) {
       log(LogLevel::kWarning,
           connection.where() +
@@ -193,20 +156,17 @@ void Dialer::inspect(Connection& connection, const std::string& info, const Repl
     }
     return;
   }
-  if (release < 60'200) {
+  if (seen.version < 60'200) {
     throw Error(Errc::kMisconfigured, connection.where() + ": version " +
-                                          std::string(field(info, "redis_version")) +
+                                          std::string(seen.version_text) +
                                           " is too old; 6.2 is the oldest that works");
   }
-  const bool persists =
-      field(info, "aof_enabled") == "1" || number(field(info, "rdb_last_load_keys_loaded"), 0) > 0;
-  const std::int64_t uptime = number(field(info, "uptime_in_seconds"), 0);
-  facts.may_have_forgotten = !persists && options_.restart_guard == RedisOptions::RestartGuard::kOn;
-  facts.started = latest_start(milliseconds_of(time), uptime);
-  const std::string_view policy = field(info, "maxmemory_policy");
-  const bool evicts = number(field(info, "maxmemory"), 0) > 0 && policy != "noeviction";
-  if (evicts && !warned_of_eviction_.exchange(true)) {
-    log(LogLevel::kWarning, connection.where() + ": maxmemory-policy " + std::string(policy) +
+  facts.may_have_forgotten =
+      !seen.persists && options_.restart_guard == RedisOptions::RestartGuard::kOn;
+  facts.started = seen.started;
+  if (seen.evicts && !warned_of_eviction_.exchange(true)) {
+    log(LogLevel::kWarning, connection.where() + ": maxmemory-policy " +
+                                std::string(seen.eviction_policy) +
                                 " may drop a lease while its owner works, and then there are two; "
                                 "set maxmemory-policy noeviction, or give locks a server of their "
                                 "own");
@@ -243,13 +203,7 @@ std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime d
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw failure(reply, "the sentinel at " + sentinel.text());
   }
-  const Reply& answer = replies.back();
-  if (answer.kind == Reply::Kind::kNil) return std::nullopt;
-  if (answer.items.size() != 2) {
-    throw Error(Errc::kCorrupt, "the sentinel at " + sentinel.text() + " gave no address");
-  }
-  const long port = kit::parse_number("sentinel", "port", answer.items[1].text, 1, 65'535);
-  return Address{answer.items[0].text, static_cast<std::uint16_t>(port)};
+  return read_master(replies.back(), "the sentinel at " + sentinel.text());
 }
 
 }  // namespace simba::redis

@@ -14,10 +14,6 @@
 
 namespace simba::redis {
 
-// When a server has started at the latest, in ms by its clock: an uptime in whole seconds is the
-// difference of two times whose fractions were cut off.
-std::int64_t latest_start(std::int64_t now, std::int64_t uptime);
-
 // Opens connections as the options say, and looks at who answers.
 //
 // Threads: any. Its calls block; only threads that may wait for a resolver make them.

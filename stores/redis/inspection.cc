@@ -4,6 +4,7 @@
 #include "stores/redis/failure.h"
 #include "stores/redis/names.h"
 #include "stores/redis/redis_store.h"
+#include "stores/redis/server_info.h"
 
 namespace simba::redis {
 namespace {
@@ -22,17 +23,9 @@ Reply ask(Session& session, Words words, std::uint16_t slot, LocalTime deadline)
   return request.reply;
 }
 
-// A line of INFO.
-std::string field(const std::string& info, const std::string& name) {
-  const std::size_t at = info.find(name + ':');
-  if (at == info.npos) return {};
-  const std::size_t from = at + name.size() + 1;
-  return info.substr(from, info.find_first_of("\r\n", from) - from);
-}
-
 Finding look_at_server(Session& session, LocalTime deadline) {
   const Reply info = ask(session, {"INFO", "server"}, 0, deadline);
-  const std::string version = info.is_error() ? "" : field(info.text, "redis_version");
+  const std::string version(info.is_error() ? "" : read_info(info.text, {}).version_text);
   return {"server", Verdict::kOk,
           "Redis " + (version.empty() ? "of an unknown version" : version) + ", " +
               session.courier->dialer().where()};

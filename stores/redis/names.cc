@@ -27,7 +27,6 @@ std::string_view mutex_of(std::string_view key) {
 }
 
 std::uint16_t slot_of(std::string_view mutex) {
-  constexpr std::uint16_t kSlots = 16'384;
   return crc16(mutex.substr(0, mutex.find('}'))) % kSlots;
 }
 

@@ -33,7 +33,8 @@ inline std::string_view queue_suffix(RedisOptions::Queue queue) {
 // The mutex of such a key; empty: another key.
 std::string_view mutex_of(std::string_view key);
 
-// Of 16384, by the text in the first braces.
+// Of a cluster: by the text in the first braces.
+inline constexpr std::uint16_t kSlots = 16'384;
 std::uint16_t slot_of(std::string_view mutex);
 
 // A pattern of SCAN that matches the keys of mutexes whose names begin so.

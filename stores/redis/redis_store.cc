@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "stores/kit/claims.h"
@@ -14,6 +15,7 @@ namespace simba::redis {
 namespace {
 
 constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kMostListed = 1'000'000;
 // Scripts count in doubles.
 constexpr Token kLargestToken = (Token{1} << 53) - 2;
 
@@ -52,6 +54,15 @@ void check_claim(const Claim& claim) {
 void check_name(std::string_view mutex) {
   kit::check_name(store_traits(), mutex);
   check_key_name(mutex);
+}
+
+bool can_be_named(std::string_view mutex) {
+  try {
+    check_name(mutex);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 // False: the answer is what was thrown.
@@ -271,15 +282,18 @@ std::vector<std::string> RedisStore::scan(std::string_view prefix, LocalTime dea
   for (const auto& node : session_->courier->servers().masters(deadline)) {
     std::string cursor = "0";
     do {
-      Replies replies = node->run(
+      const Replies replies = node->run(
           Commands().add({"SCAN", cursor, "MATCH", pattern, "COUNT", "1000", "TYPE", "string"}),
           deadline);
-      if (replies[0].is_error()) throw failure(replies[0], where());
-      if (replies[0].items.size() != 2)
-        throw Error(Errc::kCorrupt, where() + ": no answer to SCAN");
-      cursor = replies[0].items[0].text;
-      for (const Reply& key : replies[0].items[1].items) {
-        if (!mutex_of(key.text).empty()) names.emplace_back(mutex_of(key.text));
+      std::vector<std::string> some;
+      cursor = read_scan(replies[0], where(), some);
+      // Keys of others may look like ours, and then one of them would be in the way of all.
+      std::copy_if(std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()),
+                   std::back_inserter(names), can_be_named);
+      if (names.size() > kMostListed) {
+        throw Error(Errc::kCorrupt, where() + ": there are more than " +
+                                        std::to_string(kMostListed) +
+                                        " mutexes; list those with a longer prefix");
       }
     } while (cursor != "0");
   }

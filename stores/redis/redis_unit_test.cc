@@ -12,6 +12,7 @@
 #include "stores/redis/names.h"
 #include "stores/redis/reply.h"
 #include "stores/redis/requests.h"
+#include "stores/redis/server_info.h"
 
 namespace simba::redis {
 namespace {

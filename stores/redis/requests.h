@@ -47,5 +47,8 @@ void read_renewals(std::span<const Claim> claims, const Reply& reply, const std:
 void read_observations(const Reply& reply, const std::string& where, std::span<Answer> answers);
 // Whether something was given up.
 bool read_release(const Reply& reply, const std::string& where);
+// Of SCAN: adds the mutexes whose keys it names. Returns the cursor of the next; "0": that was all.
+std::string read_scan(const Reply& reply, const std::string& where,
+                      std::vector<std::string>& mutexes);
 
 }  // namespace simba::redis

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "simba/error.h"
+#include "stores/redis/directions.h"
 #include "stores/redis/failure.h"
+#include "stores/redis/names.h"
 
 namespace simba::redis {
 
@@ -73,22 +75,12 @@ void Servers::learn(LocalTime deadline) {
   throw Error(*trouble);
 }
 
-// {from, to, {host, port, ...}, replicas...}
 void Servers::read_map(const Reply& map, const Address& asked) {
+  const std::vector<SlotRange> ranges = read_slots(map, asked, dialer_->where());
   const std::lock_guard lock(guard_);
   std::vector<std::shared_ptr<Node>> slots(kSlots);
-  for (const Reply& range : map.items) {
-    const bool fits = range.items.size() > 2 && range.items[2].items.size() >= 2;
-    const std::int64_t from = fits ? range.items[0].number : -1;
-    const std::int64_t to = fits ? range.items[1].number : -1;
-    const std::int64_t port = fits ? range.items[2].items[1].number : 0;
-    if (from < 0 || to < from || to >= static_cast<std::int64_t>(kSlots) || port < 1 ||
-        port > 65'535) {
-      throw Error(Errc::kCorrupt, dialer_->where() + ": the map of the cluster makes no sense");
-    }
-    const std::string& host = range.items[2].items[0].text;
-    const Address master{host.empty() ? asked.host : host, static_cast<std::uint16_t>(port)};
-    std::fill(slots.begin() + from, slots.begin() + to + 1, at_locked(master));
+  for (const SlotRange& range : ranges) {
+    std::fill(slots.begin() + range.from, slots.begin() + range.to + 1, at_locked(range.master));
   }
   slots_ = std::move(slots);
 }

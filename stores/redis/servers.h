@@ -39,7 +39,6 @@ class Servers {
   std::shared_ptr<Node> known(std::uint16_t slot) const;
 
  private:
-  static constexpr std::size_t kSlots = 16'384;
   std::shared_ptr<Node> at_locked(const Address& address);
   void learn(LocalTime deadline);
   void read_map(const Reply& map, const Address& asked);

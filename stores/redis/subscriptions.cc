@@ -42,6 +42,11 @@ bool Subscriptions::is_live(const std::string& mutex) const {
   return it != entries_.end() && it->second.stage == Stage::kLive;
 }
 
+bool Subscriptions::knows(std::string_view mutex) const {
+  const std::lock_guard lock(guard_);
+  return entries_.contains(mutex);
+}
+
 Subscriptions::Place Subscriptions::place(std::string_view mutex) const {
   const std::lock_guard lock(guard_);
   const auto it = entries_.find(mutex);

@@ -45,6 +45,8 @@ class Subscriptions {
   // True: it was the last, and there was a place in a queue, which is to be given up.
   bool unwatch(const std::string& mutex, LocalTime now);
   bool is_live(const std::string& mutex) const;
+  // False: nobody here has asked to hear of it.
+  bool knows(std::string_view mutex) const;
 
   // The place of this process in the queue of a mutex, as far as it is known.
   struct Place {

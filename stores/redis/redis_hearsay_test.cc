@@ -1,0 +1,208 @@
+// What a Redis server says of others, and unasked: read with suspicion.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "simba/error.h"
+#include "stores/redis/directions.h"
+#include "stores/redis/inbox.h"
+#include "stores/redis/names.h"
+#include "stores/redis/requests.h"
+#include "stores/redis/server_info.h"
+
+namespace simba::redis {
+namespace {
+
+using Names = std::vector<std::string>;
+
+const Address kAsked{"asked.example", 7'000};
+
+Reply nil() { return {}; }
+Reply number(std::int64_t value) { return {Reply::Kind::kNumber, value, {}, {}}; }
+Reply text(std::string value) { return {Reply::Kind::kText, 0, std::move(value), {}}; }
+Reply error(std::string value) { return {Reply::Kind::kError, 0, std::move(value), {}}; }
+Reply array(std::vector<Reply> items) { return {Reply::Kind::kArray, 0, {}, std::move(items)}; }
+Reply range(std::int64_t from, std::int64_t to, Reply host, Reply port) {
+  return array({number(from), number(to), array({std::move(host), std::move(port)})});
+}
+
+bool is_corrupt(const std::function<void()>& call) {
+  try {
+    call();
+    return false;
+  } catch (const Error& error) {
+    return error.errc() == Errc::kCorrupt;
+  }
+}
+
+TEST(RedisDirections, AMapSaysWhoServesWhichSlots) {
+  const auto ranges = read_slots(
+      array({range(0, 5, text("a.example"), number(7'001)), range(6, 6, nil(), number(7'002)),
+             range(7, 16'383, text(""), number(7'003))}),
+      kAsked, "here");
+  ASSERT_EQ(ranges.size(), 3U);
+  EXPECT_EQ(ranges[0].master, (Address{"a.example", 7'001}));
+  EXPECT_EQ(ranges[0].to, 5);
+  EXPECT_EQ(ranges[1].master, (Address{"asked.example", 7'002}));
+  EXPECT_EQ(ranges[2].master, (Address{"asked.example", 7'003}));
+  EXPECT_TRUE(read_slots(array({}), kAsked, "here").empty());
+}
+
+TEST(RedisDirections, AMapThatMakesNoSenseIsCorrupt) {
+  const Reply host = text("a.example"), port = number(7'001);
+  const std::vector<Reply> hostile{
+      number(1),
+      text("OK"),
+      nil(),
+      array({number(1)}),
+      array({range(-1, 5, host, port)}),
+      array({range(5, 4, host, port)}),
+      array({range(0, 16'384, host, port)}),
+      array({range(0, 5, host, number(0))}),
+      array({range(0, 5, host, number(65'536))}),
+      array({range(0, 5, host, text("7001"))}),
+      array({range(0, 5, number(1), port)}),
+      array({range(0, 5, text("/run/a-socket-of-mine"), port)}),
+      array({range(0, 5, text("a b"), port)}),
+      array({range(0, 5, text("a\nb"), port)}),
+      array({range(0, 5, text(std::string(300, 'a')), port)}),
+      array({array({text("0"), text("5"), array({host, port})})}),
+      // Else a long map of them would be worked through for minutes.
+      array({range(0, 16'383, host, port), range(0, 16'383, host, port)}),
+  };
+  for (std::size_t i = 0; i < hostile.size(); ++i) {
+    EXPECT_TRUE(is_corrupt([&] { read_slots(hostile[i], kAsked, "here"); })) << i;
+  }
+}
+
+TEST(RedisDirections, ASentinelNamesAHostAndAPortOrNobody) {
+  EXPECT_EQ(read_master(array({text("a.example"), text("6379")}), "it"),
+            (Address{"a.example", 6'379}));
+  EXPECT_EQ(read_master(nil(), "it"), std::nullopt);
+  const std::vector<Reply> hostile{number(1),
+                                   text("OK"),
+                                   array({}),
+                                   array({text("a.example")}),
+                                   array({text("a.example"), text("0")}),
+                                   array({text("a.example"), text("65536")}),
+                                   array({text("a.example"), text("6379x")}),
+                                   array({text("a.example"), number(6'379)}),
+                                   array({text(""), text("6379")}),
+                                   array({text("/run/a-socket-of-mine"), text("6379")}),
+                                   array({text("a\r\nb"), text("6379")})};
+  for (std::size_t i = 0; i < hostile.size(); ++i) {
+    EXPECT_TRUE(is_corrupt([&] { read_master(hostile[i], "it"); })) << i;
+  }
+}
+
+TEST(RedisDirections, ARedirectNamesAHostAndAPort) {
+  EXPECT_EQ(read_redirect(error("MOVED 3999 127.0.0.1:6381"), kAsked),
+            (Address{"127.0.0.1", 6'381}));
+  EXPECT_EQ(read_redirect(error("ASK 3999 ::1:6381"), kAsked), (Address{"::1", 6'381}));
+  EXPECT_EQ(read_redirect(error("MOVED 3999 :6381"), kAsked), (Address{"asked.example", 6'381}));
+  EXPECT_EQ(read_redirect(error("MOVED 3999 :6381"), std::nullopt), std::nullopt);
+  for (const char* other :
+       {"MOVED", "MOVED 3999", "MOVED 3999 ", "MOVED 3999 a", "MOVED 3999 a:", "MOVED 3999 a:0",
+        "MOVED 3999 a:65536", "MOVED 3999 a:1x", "MOVED 3999 /run/a-socket-of-mine",
+        "MOVED 3999 /run/a-socket-of-mine:1", "MOVED 3999 a\x01:1"}) {
+    EXPECT_EQ(read_redirect(error(other), kAsked), std::nullopt) << other;
+  }
+}
+
+TEST(RedisServerInfo, IsReadByTheLine) {
+  const Reply time = array({text("12"), text("1000")});
+  const ServerInfo info = read_info(
+      "# Server\r\nold_redis_version:1.0.0\r\nredis_version:7.0.15\r\nuptime_in_seconds:2\r\n"
+      "maxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\naof_enabled:1\r\n",
+      time);
+  EXPECT_EQ(info.version_text, "7.0.15");
+  EXPECT_EQ(info.version, 70'015);
+  EXPECT_EQ(info.started, 11'000);
+  EXPECT_TRUE(info.evicts && info.persists);
+  const ServerInfo none = read_info("NOPERM this user has no permissions", nil());
+  EXPECT_EQ(none.version, 0);
+  EXPECT_FALSE(none.evicts || none.persists);
+}
+
+TEST(RedisServerInfo, NumbersBeyondAllSenseAreNotCountedWith) {
+  const Reply time = array({text("9223372036854775807"), text("-9223372036854775808")});
+  const ServerInfo info = read_info(
+      "redis_version:9223372036854775807.-5.9\nuptime_in_seconds:-9223372036854775808\n", time);
+  EXPECT_EQ(info.version, 9);
+  EXPECT_EQ(info.started, 1'000);
+}
+
+TEST(RedisAnswers, AScanNamesMutexesAndWhereToGoOn) {
+  Names names;
+  EXPECT_EQ(read_scan(array({text("17"), array({text("simba:{a}"), text("other"), number(1)})}),
+                      "here", names),
+            "17");
+  EXPECT_EQ(names, Names{"a"});
+  for (const Reply& each : {number(1), array({}), array({text("0")}),
+                            array({text("0"), text("simba:{a}")}), array({number(0), array({})}),
+                            array({text("x"), array({})}), array({text("-1"), array({})})}) {
+    EXPECT_TRUE(is_corrupt([&] { read_scan(each, "here", names); }));
+  }
+}
+
+class RedisInboxTest : public ::testing::Test {
+ protected:
+  RedisInboxTest() {
+    subscriptions->watch("job", nullptr);
+    subscriptions->changes(nullptr, now);
+  }
+  void take(const std::string& kind, const std::string& channel, const std::string& words) {
+    inbox.take(array({text(kind), text(channel), text(words)}), "here", now, hint);
+  }
+  Names due() {
+    hinted.clear();
+    inbox.pass_on_due(now + milliseconds{20}, hint);
+    return hinted;
+  }
+
+  const LocalTime now{milliseconds{1'000}};
+  const std::shared_ptr<Subscriptions> subscriptions = std::make_shared<Subscriptions>();
+  Inbox inbox{subscriptions, "me"};
+  Names hinted;
+  const Inbox::Hint hint = [this](std::string_view mutex) { hinted.emplace_back(mutex); };
+};
+
+TEST_F(RedisInboxTest, WhoIsWokenIsHintedAtOnceAndNotAgainByTheBroadcast) {
+  take("message", "simba:{job}:me", "released@@a~1");
+  EXPECT_EQ(hinted, Names{"job"});
+  take("message", "simba:{job}", "released@@a~1");
+  EXPECT_EQ(due(), Names{});
+  take("message", "simba:{job}", "released@@b~1");
+  EXPECT_EQ(due(), Names{"job"});
+}
+
+TEST_F(RedisInboxTest, OfMutexesNobodyAskedForNothingIsKept) {
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = lease_key("other-" + std::to_string(i));
+    take("message", key, "released@@a~1");
+    take("message", key + ":me", "released@@a~1");
+    take("subscribe", key + ":me", "");
+  }
+  EXPECT_EQ(hinted, Names{});
+  EXPECT_EQ(due(), Names{});
+}
+
+TEST_F(RedisInboxTest, WhatIsNoMessageIsPassedByAndAnErrorIsOne) {
+  for (const Reply& each : {number(1), nil(), array({}), array({text("message")}),
+                            array({text("message"), number(1), nil()}),
+                            array({nil(), text("simba:{job}"), text("released@@a")})}) {
+    inbox.take(each, "here", now, hint);
+  }
+  take("message", "simba:{job}", "nonsense");
+  take("message", "", "released@@a");
+  take("subscribe", ":me", "");
+  EXPECT_EQ(hinted, Names{});
+  EXPECT_EQ(due(), Names{});
+  EXPECT_THROW(inbox.take(error("NOPERM no"), "here", now, hint), Error);
+}
+
+}  // namespace
+}  // namespace simba::redis
