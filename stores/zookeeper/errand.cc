@@ -5,6 +5,7 @@
 
 #include "stores/zookeeper/failure.h"
 #include "stores/zookeeper/latch.h"
+#include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
 namespace {
@@ -73,7 +74,9 @@ void Errand::learn_leader(const Line& line) {
                [me = shared_from_this(), line](int code, std::string data, const Stat& stat) {
                  if (code == ZNONODE) return me->look_again();
                  if (code != ZOK) return me->fail(code, "read the owner");
-                 Leader leader{line.order.front(), std::move(data), static_cast<Token>(stat.czxid)};
+                 const auto token = read_token(stat);
+                 if (!token) return me->fail(ZMARSHALLINGERROR, "read the owner");
+                 Leader leader{line.order.front(), std::move(data), *token};
                  me->session().leaders().learn(me->wish_.mutex, leader);
                  me->learn_eviction(line, leader);
                });
@@ -122,9 +125,9 @@ void Errand::answer_as_waiter(const Line& line, const std::string& predecessor) 
         if (code != ZOK) me->session().places().forget_node(me->wish_.mutex, me->wish_.wire_id);
         if (code == ZNONODE) return me->look_again();
         if (code != ZOK) return me->fail(code, "watch the waiter before");
-        if (predecessor == line.order.front()) {
-          me->session().leaders().learn(
-              me->wish_.mutex, {predecessor, std::move(data), static_cast<Token>(stat.czxid)});
+        const auto token = read_token(stat);
+        if (token && predecessor == line.order.front()) {
+          me->session().leaders().learn(me->wish_.mutex, {predecessor, std::move(data), *token});
         }
         me->answer_with_owner(line);
       });

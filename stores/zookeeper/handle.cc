@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "simba/error.h"
+#include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
 namespace {
@@ -26,17 +27,6 @@ std::unique_ptr<Function> unpack(const void* data) {
 }
 
 const Stat kNoStat{};
-
-// False: the driver did not understand the whole list, and says so only by the names it lacks. Who
-// believed the rest might find itself the first of them.
-bool copy_names(const String_vector* names, std::vector<std::string>& all) {
-  if (!names || names->count < 0 || (names->count > 0 && !names->data)) return false;
-  for (int i = 0; i < names->count; ++i) {
-    if (!names->data[i]) return false;
-    all.emplace_back(names->data[i]);
-  }
-  return true;
-}
 
 // What a request for a transaction has to keep until it is answered.
 struct Transaction {
@@ -184,9 +174,10 @@ void Handle::children(const std::string& path, GotChildren done) {
             zh, path.c_str(), 0,
             [](int code, const String_vector* names, const Stat* stat, const void* packed) {
               const auto call = unpack<GotChildren>(packed);
-              std::vector<std::string> all;
-              if (code == ZOK && !copy_names(names, all)) code = ZMARSHALLINGERROR;
-              (*call)(code, std::move(all), stat ? *stat : kNoStat);
+              auto all = code == ZOK ? read_names(names) : std::vector<std::string>();
+              if (!all) code = ZMARSHALLINGERROR;
+              (*call)(code, std::move(all).value_or(std::vector<std::string>()),
+                      stat ? *stat : kNoStat);
             },
             context);
       },

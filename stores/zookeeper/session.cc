@@ -12,6 +12,7 @@
 
 #include "stores/zookeeper/failure.h"
 #include "stores/zookeeper/latch.h"
+#include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
 namespace {
@@ -190,13 +191,11 @@ void Session::on_connected() {
 }
 
 void Session::on_change(const std::string& path) {
-  // base/MUTEX/NODE
-  const std::size_t at = path.rfind('/');
-  if (at == path.npos || at <= options_.base.size()) return;
-  const std::string mutex = path.substr(options_.base.size() + 1, at - options_.base.size() - 1);
-  std::vector<Places::Key> waiters = places_.changed(mutex, path.substr(at + 1));
-  if (!waiters.empty()) wake_waiters(mutex, std::move(waiters));
-  watchers_->wake(Places::key(mutex, {}));
+  const auto node = read_changed(path, options_.base);
+  if (!node) return;
+  std::vector<Places::Key> waiters = places_.changed(node->mutex, node->name);
+  if (!waiters.empty()) wake_waiters(node->mutex, std::move(waiters));
+  watchers_->wake(Places::key(node->mutex, {}));
 }
 
 // The first thing a woken waiter asks for is the queue: it is fetched before the hint is given, so

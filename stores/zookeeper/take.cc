@@ -5,6 +5,7 @@
 
 #include "stores/zookeeper/failure.h"
 #include "stores/zookeeper/latch.h"
+#include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
 
@@ -52,7 +53,7 @@ void Take::adopt(const std::string& name, const Line& line) {
         if (stat.ephemeralOwner != me->handle().session() || data != me->wish().wire_id) {
           return me->join(Parents::kThere);
         }
-        me->add_place(name, stat);
+        if (!me->add_place(name, stat)) return me->fail(ZMARSHALLINGERROR, "read a node");
         me->decide(line);
       });
 }
@@ -98,17 +99,20 @@ void Take::joined(int code, const std::string& path, const Stat& stat, LocalTime
                   Parents parents) {
   if (code == ZNONODE && parents == Parents::kThere) return join(Parents::kMake);
   if (code == ZNONODE && parents_code_ != ZOK) code = parents_code_;  // why it is missing
+  const auto name = read_made(path, wish().wire_id);
+  if (code == ZOK && (!name || !read_token(stat))) code = ZMARSHALLINGERROR;
   if (code != ZOK) doubt(is_ambiguous(code) ? Places::Doubt::kAmbiguous : Places::Doubt::kNone);
   if (code != ZOK) return fail(code, "join the queue");
   committed_ = session().committed(handle(), sent);
-  add_place(path.substr(path.rfind('/') + 1), stat);
-  joined_ = true;
+  joined_ = add_place(*name, stat);
 }
 
-void Take::add_place(const std::string& name, const Stat& stat) {
-  session().places().add(
-      {wish().mutex, wish().wire_id, name, static_cast<Token>(stat.czxid), stat.ephemeralOwner},
-      wish().lease(), BootClock::now());
+bool Take::add_place(const std::string& name, const Stat& stat) {
+  const auto token = read_token(stat);
+  if (!token) return false;
+  session().places().add({wish().mutex, wish().wire_id, name, *token, stat.ephemeralOwner},
+                         wish().lease(), BootClock::now());
+  return true;
 }
 
 void Take::decide(const Line& line) {

@@ -22,7 +22,8 @@ class Take : public Errand {
   void doubt(Places::Doubt doubt);
   void find_own(const Line& line);
   void adopt(const std::string& name, const Line& line);
-  void add_place(const std::string& name, const Stat& stat);
+  // False: the stat is no node's.
+  bool add_place(const std::string& name, const Stat& stat);
   void decide(const Line& line);
   void grant(const Place& place, const Line& line);
   void turn_away(const Place& place);

@@ -1,5 +1,5 @@
 simba_add_test(NAME zookeeper_unit_test
-  SOURCES latch_test.cc places_test.cc session_lease_test.cc zookeeper_url_test.cc
+  SOURCES latch_test.cc nodes_test.cc places_test.cc session_lease_test.cc zookeeper_url_test.cc
   DEPS simba::zookeeper simba::kit
   LABELS unit WHOLE)
 

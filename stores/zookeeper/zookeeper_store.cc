@@ -199,7 +199,9 @@ std::vector<Listed> ZookeeperStore::list(std::string_view prefix, std::size_t li
   {
     const std::lock_guard lock(names->guard);
     for (std::string& name : names->all) {
-      if (name.starts_with(prefix)) found.push_back(std::move(name));
+      // Of nodes that others have made, one would be in the way of all.
+      const bool is_mutex = !trouble_with([&] { check_name(name); });
+      if (is_mutex && name.starts_with(prefix)) found.push_back(std::move(name));
     }
   }
   std::sort(found.begin(), found.end());
