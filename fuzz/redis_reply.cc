@@ -31,6 +31,10 @@ void read(const simba::redis::Reply& reply, const simba::Claim& claim) {
     simba::fuzz::check(answers[0]);
   }
   accepts<simba::Error>([&] { redis::read_release(reply, where); });
+  std::vector<std::string> mutexes;
+  accepts<simba::Error>(
+      [&] { require(!redis::read_scan(reply, where, mutexes).empty(), "a cursor has digits"); });
+  for (const std::string& mutex : mutexes) require(!mutex.empty(), "a mutex has a name");
 }
 
 }  // namespace
