@@ -153,8 +153,8 @@ void read_renewals(std::span<const Claim> claims, const Reply& reply, const std:
     const Reply& each = reply.items[i + 1];
     if (each.kind == Kind::kText) {
       const auto details = details_of(each.text, claims[i].wire_id);
-      answers[i] = granted(claims[i], claims[i].token, now,
-                           details ? std::optional(details->start) : std::nullopt);
+      if (!details) fail(where);  // the script names whom it renewed
+      answers[i] = granted(claims[i], claims[i].token, now, details->start);
     } else {
       answers[i] = state_of(each.items, 0, now, where);
     }

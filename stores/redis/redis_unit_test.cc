@@ -196,6 +196,12 @@ TEST(RedisAnswers, HostileAnswersAreCorrupt) {
     EXPECT_THROW(read_renewals({&claim, 1}, each, "here", answers), Error);
     EXPECT_THROW(read_observations(each, "here", answers), Error);
   }
+  for (const char* each : {"", "0", "OK", "10 5 1 ", "10 5 1 b~1", "10 5 a~1", "-10 5 1 a~1"}) {
+    EXPECT_THROW(read_renewals({&claim, 1}, array({text("1"), text(each)}), "here", answers), Error)
+        << each << " renews nobody";
+  }
+  EXPECT_NO_THROW(
+      read_renewals({&claim, 1}, array({text("1"), text("10 5 1 a~1")}), "here", answers));
 }
 
 TEST(RedisAnswers, ALeaseWithoutSenseOrEndIsALongOne) {
