@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <random>
+#include <sstream>
 
 #include "testing/servers/server.h"
 #include "torture/own_servers.h"
@@ -21,7 +22,7 @@ struct Words {
   std::uint64_t seed = 0;
   long seconds = 10, slack = 3;
   int clients = 4, mutexes = 2;
-  bool must_break = false;
+  bool must_break = false, lists = false;
 };
 
 Words parse(CLI::App& app, int argc, char** argv) {
@@ -38,12 +39,20 @@ Words parse(CLI::App& app, int argc, char** argv) {
   app.add_option("--json", words.json, "a file to write the verdict to, as one object");
   app.add_flag("--must-break", words.must_break,
                "for planted bugs: succeeds as soon as a promise is seen broken");
+  app.add_flag("--list", words.lists, "only says which stores there are, one on each line");
   app.parse(argc, argv);
   if (words.seed == 0) words.seed = std::random_device{}() | 1U;
   return words;
 }
 
+int list() {
+  std::istringstream names(own_store_names());
+  for (std::string name; names >> name;) std::cout << name << '\n';
+  return 0;
+}
+
 int run(const Words& words) {
+  if (words.lists) return list();
   const OwnStore* store = own_store(words.store);
   if (store == nullptr) {
     throw CLI::ValidationError("--store",
