@@ -251,7 +251,7 @@ SIMBA_CASE(CallContract, ADeadlineInThePastIsAnsweredOrRefusedButNotWaitedFor) {
       EXPECT_TRUE(error.is_transient()) << error.what();
     }
   }
-  EXPECT_LT(BootClock::now() - began, 5s);
+  EXPECT_LT(BootClock::now() - began, 15s);
 }
 
 SIMBA_CASE(CallContract, OfManyWhoClaimAtOnceOneIsGranted) {

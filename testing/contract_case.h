@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 inline constexpr milliseconds kShortTtl = 300ms, kShortTransition = 200ms;
 inline constexpr milliseconds kLongTtl = 60s, kLongTransition = 30s;
 // Longer than anything takes on a busy machine.
-inline constexpr milliseconds kPatience = 20s;
+inline constexpr milliseconds kPatience = 45s;
 
 // Looks again and again until `done()`; false when that took too long.
 bool eventually(const std::function<bool()>& done, milliseconds patience = kPatience);
@@ -45,7 +45,7 @@ class ContractTest : public ::testing::Test {
   StoreContract& contract() { return *contract_; }
   bool queues() const { return store->traits().queues_waiters; }
 
-  static LocalTime soon() { return BootClock::now() + 10s; }
+  static LocalTime soon() { return BootClock::now() + 30s; }
   // Answers that must be observations; anything else throws.
   static Observation seen(const Answer& answer);
   static Observation contend(Store& on, const Claim& claim);

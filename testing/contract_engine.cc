@@ -1,5 +1,6 @@
 #include "testing/contract_engine.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -97,6 +98,16 @@ ContendOptions EngineContract::calm() {
   return options;
 }
 
+ContendOptions EngineContract::steady() {
+  ContendOptions options;
+  options.ttl = 20s;
+  options.transition = 10s;
+  options.renew_at = 0.05;
+  options.max_backoff = 200ms;
+  options.jitter = {0ms, 50ms};
+  return options;
+}
+
 ContendOptions EngineContract::long_lease() {
   ContendOptions options;
   options.ttl = kLongTtl;
@@ -130,6 +141,29 @@ Node EngineContract::node(std::string_view mutex, const ContendOptions& options,
 
 bool EngineContract::can_push(Store& on) {
   return on.watch(name("push"), {}, [] {}) != nullptr;
+}
+
+bool EngineContract::are_renewed(const std::map<std::string, Term>& held) {
+  struct Ends {
+    StoreTime there;
+    LocalTime here;
+  };
+  const auto ends = [&](const std::string& mutex, const Term& term) -> Ends {
+    return {observe(*store, mutex).owner.transition_at, BootClock::now() + term.time_left()};
+  };
+  std::map<std::string, Ends> before;
+  for (const auto& [mutex, term] : held) before[mutex] = ends(mutex, term);
+  return std::ranges::all_of(held, [&](const auto& each) {
+    const std::string& mutex = each.first;
+    const Term& term = each.second;
+    const Ends& old = before.at(mutex);
+    const auto is_renewed = [&] {
+      const Ends now = ends(mutex, term);
+      return now.there > old.there && now.here > old.here + 2s;
+    };
+    return eventually([&] { return is_renewed() || !term.is_owner(); }) && term.is_owner() &&
+           observe(*store, mutex).owner.token == term.token();
+  });
 }
 
 void EngineContract::expect_left_free(std::string_view mutex) {

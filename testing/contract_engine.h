@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -101,8 +102,10 @@ struct Node {
 
 class EngineContract : public ContractTest {
  protected:
-  // A lease that a busy machine does not lose by accident.
+  // A lease that ends while a case waits for it. A machine that stands still for seconds loses it.
   static ContendOptions calm();
+  // A lease that no busy machine loses by accident, and that is renewed every second.
+  static ContendOptions steady();
   // The same with leases that last for ever: whatever happens soon happens for another reason.
   static ContendOptions long_lease();
   // Works until its term ends, as leaders do.
@@ -115,6 +118,9 @@ class EngineContract : public ContractTest {
   Node node(std::string_view mutex, const ContendOptions& options = calm(),
             std::string label = "c");
   bool can_push(Store& on);
+  // Waits until these mutexes have been renewed, by what the store says and by what their owners
+  // believe; false when one of them is lost meanwhile, or nobody renews it.
+  bool are_renewed(const std::map<std::string, Term>& held);
   // Nobody owns it, and nobody comes to own it by a call that was still under way.
   void expect_left_free(std::string_view mutex);
 };

@@ -27,7 +27,7 @@ class SchedulerContract : public EngineContract {
 };
 
 SIMBA_CASE(SchedulerContract, Schedule) {
-  Scheduler scheduler(client(), name(), ScheduleConfig::rate(0ms, 20ms), alone(), calm());
+  Scheduler scheduler(client(), name(), ScheduleConfig::rate(0ms, 20ms), alone(), long_lease());
   EXPECT_EQ(scheduler.status(), Status::kInitial);
   scheduler.start();
   EXPECT_TRUE(eventually([&] { return scheduler.runs() >= 5; }));
@@ -71,7 +71,7 @@ SIMBA_CASE(SchedulerContract,
         is_running = false;
         running.fetch_sub(1);
       },
-      calm());
+      long_lease());
   for (int round = 0; round < 3; ++round) {
     scheduler.start();
     ASSERT_TRUE(eventually([&] { return is_running.load(); }));
@@ -105,7 +105,10 @@ SIMBA_CASE(SchedulerContract, AnEvictedLeadersWorkIsToldToStopAndGoesOnElsewhere
     running.fetch_sub(1);
     told = true;
   };
-  Scheduler scheduler(client(), name(), ScheduleConfig::delay(0ms, 1ms), until_lost_work, calm());
+  ContendOptions options = calm();
+  options.ttl = 4s;  // it is still its own when it is evicted
+  options.renew_at = 0.1;
+  Scheduler scheduler(client(), name(), ScheduleConfig::delay(0ms, 1ms), until_lost_work, options);
   scheduler.start();
   ASSERT_TRUE(eventually([&] { return runs == 1; }));
   const Observation held = observe(*store, name());

@@ -57,36 +57,31 @@ SIMBA_CASE(ServiceContract, Restart) {
 }
 
 SIMBA_CASE(ServiceContract, Guard) {
-  Node n = node(name());
+  Node n = node(name(), steady());
   n.service->start();
   ASSERT_TRUE(n.witness->waits_for_acquisitions(1));
   const Term term = n.service->term();
-  const Observation first = observe(*store, name());
-  const LocalTime until =
-      BootClock::now() + 3 * calm().ttl + 1s;  // more than a lease, and than three ttls
-  while (BootClock::now() < until) {
-    ASSERT_TRUE(n.service->is_owner());
-    std::this_thread::sleep_for(50ms);
-  }
+  EXPECT_TRUE(are_renewed({{name(), term}})) << "nobody renewed it";
+  EXPECT_TRUE(n.service->is_owner());
   const Observation held = observe(*store, name());
   EXPECT_TRUE(owns(held, term.wire_id()));
   EXPECT_EQ(held.owner.token, term.token()) << "a renewal keeps the token";
-  EXPECT_GT(held.owner.transition_at, first.owner.transition_at) << "nobody renewed it";
   EXPECT_FALSE(term.lost().stop_requested());
   EXPECT_EQ(n.witness->acquisitions(), 1u);
   EXPECT_EQ(n.witness->releases(), 0u);
   n.service->stop();
 }
 
-// Ten contenders for 30 s. Two witnesses: a counter in the callbacks, and a sampler for which, once
-// a "yes" with token n has been heard, no later question may be answered "yes" with a smaller one.
+// Ten contenders for 30 s, and longer where they are slow. Two witnesses: a counter in the
+// callbacks, and a sampler for which, once a "yes" with token n has been heard, no later question
+// may be answered "yes" with a smaller one.
 SIMBA_CASE(ServiceContract, MultiContend) {
   constexpr std::size_t kContenders = 10;
   std::atomic<int> owners{0};
   std::atomic<Token> last{0};
   std::vector<Node> nodes;
   for (std::size_t i = 0; i < kContenders; ++i) {
-    ContendOptions options = calm();
+    ContendOptions options = steady();
     options.max_hold = milliseconds{50 + 40 * i};
     nodes.push_back(node(name(), options));
     nodes.back().witness->acquired = [&](const MutexState& state) {
@@ -119,8 +114,20 @@ SIMBA_CASE(ServiceContract, MultiContend) {
       }
     });
   }
-  const LocalTime until = BootClock::now() + 30s;
-  for (std::size_t round = 0; BootClock::now() < until; ++round) {
+  const auto contended = [&] {
+    std::size_t terms = 0, winners = 0;
+    for (const Node& n : nodes) {
+      terms += n.witness->acquisitions();
+      winners += n.witness->acquisitions() > 0 ? 1 : 0;
+    }
+    return terms >= 15 && winners >= 3;
+  };
+  const LocalTime began = BootClock::now();
+  const auto goes_on = [&] {
+    const nanoseconds lasted = BootClock::now() - began;
+    return lasted < 30s || (lasted < 75s && !contended());
+  };
+  for (std::size_t round = 0; goes_on(); ++round) {
     std::this_thread::sleep_for(300ms);
     Node& n = nodes[round % kContenders];  // comings and goings
     if (round % 3 == 0) {
@@ -132,22 +139,20 @@ SIMBA_CASE(ServiceContract, MultiContend) {
   for (std::thread& sampler : samplers) sampler.join();
   for (Node& n : nodes) n.service->stop();
   EXPECT_EQ(owners, 0);
-  std::size_t terms = 0, winners = 0;
+  std::size_t terms = 0;
   std::string each;
   for (const Node& n : nodes) {
     each += ' ' + std::to_string(n.witness->acquisitions());
     terms += n.witness->acquisitions();
-    winners += n.witness->acquisitions() > 0 ? 1 : 0;
     EXPECT_EQ(n.witness->acquisitions(), n.witness->releases());
   }
-  EXPECT_GE(terms, 15u) << "too little contention to prove anything:" << each;
-  EXPECT_GE(winners, 3u) << "the mutex hardly changed hands:" << each;
+  EXPECT_TRUE(contended()) << "the mutex hardly changed hands:" << each;
   RecordProperty("terms", static_cast<int>(terms));
   expect_left_free(name());
 }
 
 SIMBA_CASE(ServiceContract, TheWrongStateIsAnErrorThatNamesIt) {
-  Node n = node(name());
+  Node n = node(name(), long_lease());
   const auto refusal = [](const auto& call) -> std::string {
     try {
       call();
@@ -197,7 +202,7 @@ SIMBA_CASE(ServiceContract, TheStoreIsToldOnlyAfterTheWorkHasReturned) {
 
 SIMBA_CASE(ServiceContract, WorkThatOutlivesItsGraceKeepsTheLeaseUntilItRunsOut) {
   ContendOptions options = calm();
-  options.ttl = 1s;
+  options.ttl = 4s;  // it is still its own when it is stopped
   options.transition = 1s;
   Node n = node(name(), options);
   std::atomic<bool> may_return{false};

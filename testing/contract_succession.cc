@@ -45,7 +45,10 @@ SIMBA_CASE(EngineContract, ADeadOwnersMutexIsTakenOverAfterItsTransition) {
 }
 
 SIMBA_CASE(EngineContract, AnEvictedOwnerLosesAndNobodyEntersEarly) {
-  Node first = node(name());
+  ContendOptions options = calm();
+  options.ttl = 4s;  // it is still its own when it is evicted
+  options.renew_at = 0.1;
+  Node first = node(name(), options);
   first.witness->acquired = until_lost();
   first.service->start();
   ASSERT_TRUE(first.witness->waits_for_acquisitions(1));
@@ -73,7 +76,7 @@ SIMBA_CASE(EngineContract, AnEvictedOwnerLosesAndNobodyEntersEarly) {
 }
 
 SIMBA_CASE(EngineContract, AnOwnerWhoseMutexWasFreedLearnsThatItLost) {
-  Node first = node(name());
+  Node first = node(name(), steady());
   first.service->start();
   ASSERT_TRUE(first.witness->waits_for_acquisitions(1));
   const Term term = first.service->term();

@@ -34,7 +34,7 @@ SIMBA_CASE(WatchContract, AReleaseElsewhereWakesTheWaiter) {
   ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
   wakes = 0;
   release(*store, m, a);
-  EXPECT_TRUE(eventually([&] { return wakes > 0; }, 10s)) << "no hint";
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint";
 }
 
 SIMBA_CASE(WatchContract, AnEvictionElsewhereWakesTheWaiter) {
@@ -47,7 +47,7 @@ SIMBA_CASE(WatchContract, AnEvictionElsewhereWakesTheWaiter) {
   ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
   wakes = 0;
   store->evict(m, a, token, Eviction::kFreeNow, soon());
-  EXPECT_TRUE(eventually([&] { return wakes > 0; }, 10s)) << "no hint";
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "no hint";
 }
 
 SIMBA_CASE(WatchContract, EveryReleaseWakesAgain) {
@@ -63,7 +63,7 @@ SIMBA_CASE(WatchContract, EveryReleaseWakesAgain) {
     ASSERT_TRUE(owns(take(*store, m, id), id));
     wakes = 0;
     release(*store, m, id);
-    ASSERT_TRUE(eventually([&] { return wakes > 0; }, 10s)) << "round " << round;
+    ASSERT_TRUE(eventually([&] { return wakes > 0; })) << "round " << round;
   }
 }
 
