@@ -117,7 +117,7 @@ function(simba_add_test)
     set(arg_LABELS unit)
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 60)
+    set(arg_TIMEOUT 180)  # waits have patience of their own; this ends what hangs
   endif()
   if(NOT arg_WEIGHT)
     set(arg_WEIGHT 1)

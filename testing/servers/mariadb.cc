@@ -62,7 +62,6 @@ MariadbServer::MariadbServer(MariadbSettings settings)
   recipe().command.log = directory_.path() / "log";
   recipe().command.user = server_user();
   recipe().command.environment = settings_.environment;
-  recipe().patience = 20s;
   recipe().is_ready = [this] {
     if (!listens(port())) return false;
     const std::string said = log();  // of earlier starts too

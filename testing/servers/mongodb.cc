@@ -133,7 +133,6 @@ MongodbServer::MongodbServer(MongodbSettings settings)
   add(settings_.options);
   how.command.directory = directory_.path();
   how.command.log = directory_.path() / "log";
-  how.patience = 30s;  // a dozen may start at once
   how.is_ready = [this] { return listens(port()) && look(); };
 }
 

@@ -37,19 +37,19 @@ RedisSettings of_a_cluster(RedisSettings settings) {
     settings.config.emplace_back("tls-replication", "yes");
   }
   settings.config.emplace_back("cluster-enabled", "yes");
-  settings.config.emplace_back("cluster-node-timeout", "3000");
+  settings.config.emplace_back("cluster-node-timeout", "15000");  // a busy machine is not down
   settings.config.emplace_back("cluster-allow-replica-migration", "no");  // also without slots
   settings.config.emplace_back("cluster-port", "BUS");
   return settings;
 }
 
-std::string ask_cli(std::vector<std::string> words, std::chrono::milliseconds patience = 10s) {
+std::string ask_cli(std::vector<std::string> words, std::chrono::milliseconds patience = 60s) {
   words.insert(words.begin(), "redis-cli");
   return output_of(words, patience);
 }
 
 void await(const std::string& what, const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 30s;
+  const auto until = std::chrono::steady_clock::now() + 60s;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= until) throw std::runtime_error("waited for " + what);
     std::this_thread::sleep_for(20ms);
@@ -243,6 +243,8 @@ void RedisCluster::start() {
 }
 
 RedisServer& RedisCluster::add_replica(std::size_t of) {
+  // A master that dies is to be succeeded soon.
+  const std::vector<std::string> hastily{"CONFIG", "SET", "cluster-node-timeout", "3000"};
   RedisServer& replica = *replicas_.emplace_back(std::make_unique<RedisServer>(settings_));
   replica.start();
   await("the replica", [&] {
@@ -256,7 +258,9 @@ RedisServer& RedisCluster::add_replica(std::size_t of) {
     await("the others to hear of it", [&] {
       return (*master)({"CLUSTER", "NODES"}).find("slave " + id(of)) != std::string::npos;
     });
+    (*master)(hastily);
   }
+  replica(hastily);
   return replica;
 }
 

@@ -33,7 +33,7 @@ void Server::start() {
 }
 
 void Server::stop() {
-  if (process_) process_->stop(recipe_.stop_signal);
+  if (process_) process_->stop(recipe_.stop_signal, recipe_.patience);
   process_.reset();
 }
 

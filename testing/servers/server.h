@@ -22,7 +22,7 @@ struct Recipe {
   Command command;
   std::function<bool()> is_ready;
   int stop_signal = SIGTERM;
-  std::chrono::milliseconds patience = std::chrono::seconds(10);
+  std::chrono::milliseconds patience = std::chrono::seconds(60);  // a dozen may start at once
 };
 
 // A server that can be stopped, killed, paused and started again on the same port and data. What a

@@ -11,6 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+constexpr auto kPatience = 60s;  // JVMs on a busy machine
 constexpr const char* kJar = "/usr/share/java/zookeeper.jar";
 
 std::vector<std::string> java_command(const ZooKeeperSettings& settings,
@@ -45,7 +46,6 @@ ZooKeeperServer::ZooKeeperServer(const ZooKeeperSettings& settings)
   const auto& directory = directory_.path();
   std::filesystem::create_directory(directory / "data");
   recipe().name = "zookeeper";
-  recipe().patience = 30s;  // a JVM on a busy machine
   recipe().command.words = java_command(settings, directory);
   recipe().command.directory = directory;
   recipe().command.log = directory / "log";
@@ -64,12 +64,13 @@ void ZooKeeperServer::write_config(const std::string& members, int id) {
   if (id != 0) std::ofstream(directory_.path() / "data/myid") << id << '\n';
 }
 
-std::string ZooKeeperServer::ask(const std::string& word) const {
-  return servers::ask(port(), word);
+std::string ZooKeeperServer::ask(const std::string& word,
+                                 std::chrono::milliseconds patience) const {
+  return servers::ask(port(), word, patience);
 }
 
 std::int64_t ZooKeeperServer::monitor(const std::string& name) const {
-  const std::string all = ask("mntr");
+  const std::string all = ask("mntr", 10s);
   const std::string key = name + '\t';
   std::size_t at = all.find(key);
   while (at != std::string::npos && at != 0 && all[at - 1] != '\n') at = all.find(key, at + 1);
@@ -143,7 +144,7 @@ void ZooKeeperEnsemble::start() {
 }
 
 void ZooKeeperEnsemble::await_quorum(std::size_t serving) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto until = std::chrono::steady_clock::now() + kPatience;
   for (;;) {
     std::size_t leaders = 0, followers = 0;
     for (auto& member : members_) {
@@ -166,18 +167,22 @@ std::string ZooKeeperEnsemble::addresses() const {
   return all;
 }
 
-std::size_t ZooKeeperEnsemble::leader() const {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i]->leads()) return i;
-  }
-  throw std::runtime_error("no member leads");
+std::size_t ZooKeeperEnsemble::find(bool (ZooKeeperServer::*is_one)() const,
+                                    const char* what) const {
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  do {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if ((*members_[i].*is_one)()) return i;
+    }
+    std::this_thread::sleep_for(20ms);
+  } while (std::chrono::steady_clock::now() < until);
+  throw std::runtime_error(std::string("no member ") + what);
 }
 
+std::size_t ZooKeeperEnsemble::leader() const { return find(&ZooKeeperServer::leads, "leads"); }
+
 std::size_t ZooKeeperEnsemble::follower() const {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_[i]->follows()) return i;
-  }
-  throw std::runtime_error("no member follows");
+  return find(&ZooKeeperServer::follows, "follows");
 }
 
 }  // namespace simba::servers

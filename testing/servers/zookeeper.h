@@ -34,8 +34,10 @@ class ZooKeeperServer : public Server {
   std::uint16_t port() const { return client_.number(); }
   std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
   std::filesystem::path data() const { return directory_.path() / "data"; }
-  // A four-letter word: "stat", "mntr", "cons", "wchs".
-  std::string ask(const std::string& word) const;
+  // A four-letter word: "stat", "mntr", "cons", "wchs". One that begins to listen does not always
+  // answer who came first: ask it again, and not for long.
+  std::string ask(const std::string& word,
+                  std::chrono::milliseconds patience = std::chrono::seconds(1)) const;
   // One line of `mntr`, as a number; -1 when it is not there.
   std::int64_t monitor(const std::string& name) const;
   bool leads() const;
@@ -63,7 +65,7 @@ class ZooKeeperEnsemble {
   void start();  // all three, and waits until one leads and two follow
   std::string addresses() const;
   ZooKeeperServer& operator[](std::size_t index) { return *members_.at(index); }
-  std::size_t leader() const;    // throws std::runtime_error when none leads
+  std::size_t leader() const;    // waits for one; throws std::runtime_error when none leads
   std::size_t follower() const;  // one of the others that serve
   void await_quorum(std::size_t serving);
 
@@ -77,6 +79,7 @@ class ZooKeeperEnsemble {
     std::unique_ptr<Relay> quorum, election;
   };
   std::string members_seen_by(std::size_t index);
+  std::size_t find(bool (ZooKeeperServer::*is_one)() const, const char* what) const;
 
   std::array<std::unique_ptr<ZooKeeperServer>, kMembers> members_;
   std::array<std::array<Link, kMembers>, kMembers> links_;  // from, to; empty where direct
