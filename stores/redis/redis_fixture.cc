@@ -160,6 +160,14 @@ void RedisTest::SetUp() {
   m = "test." + std::to_string(std::random_device{}());
 }
 
+void RedisTest::kill_client(const std::string& name, const std::string& type) {
+  const std::string all = admin()({"CLIENT", "LIST", "TYPE", type});
+  const std::size_t at = all.find("name=" + name);
+  ASSERT_NE(at, all.npos) << all;
+  const std::size_t line = all.rfind("id=", at);
+  admin()({"CLIENT", "KILL", "ID", std::to_string(std::atoll(all.c_str() + line + 3))});
+}
+
 void RedisTest::TearDown() {
   if (!admin_) return;
   for (const Reply& each : admin().ask({"KEYS", "simba:{" + m + "*"}).items) {
@@ -169,6 +177,14 @@ void RedisTest::TearDown() {
 
 std::shared_ptr<Store> RedisTest::open(const std::string& more) {
   return open_alone(url(more), log.sink());
+}
+
+bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call) {
+  for (const milliseconds patience : {1s, 4s, 16s}) {
+    const std::string said = error_of([&] { call(soon(patience)); });
+    if (said.find("0 of 1 replicas") != said.npos) return true;
+  }
+  return false;
 }
 
 std::shared_ptr<Store> open_alone(const std::string& url, const LogSink& log) {

@@ -25,8 +25,8 @@ namespace simba::redis {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-inline LocalTime soon(milliseconds patience = 10s) { return BootClock::now() + patience; }
-bool eventually(const std::function<bool()>& done, milliseconds patience = 20s);
+inline LocalTime soon(milliseconds patience = 30s) { return BootClock::now() + patience; }
+bool eventually(const std::function<bool()>& done, milliseconds patience = 45s);
 // The error a call throws, as "code: text"; "none".
 std::string error_of(const std::function<void()>& call);
 
@@ -43,7 +43,7 @@ class Admin {
   std::int64_t info(const std::string& name);
   void subscribe(const std::vector<std::string>& channels);
   // The next message, of this channel or of any; "none" when patience ends.
-  std::string message(const std::string& channel = {}, milliseconds patience = 10s);
+  std::string message(const std::string& channel = {}, milliseconds patience = 45s);
 
  private:
   std::unique_ptr<Connection> connection_;
@@ -100,6 +100,8 @@ class RedisTest : public ::testing::Test {
   // Each has connections of its own, as a process would, unless it is given a name.
   std::shared_ptr<Store> open(const std::string& more = {});
   Admin& admin() { return *admin_; }
+  // One connection of that client, "normal" or "pubsub"; neighbours on the server keep theirs.
+  void kill_client(const std::string& name, const std::string& type);
   std::string key(const std::string& suffix = {}) const { return "simba:{" + m + "}" + suffix; }
 
   std::string m;  // a mutex
@@ -109,6 +111,10 @@ class RedisTest : public ::testing::Test {
   std::unique_ptr<servers::TestServer> server_;
   std::unique_ptr<Admin> admin_;
 };
+
+// Whether a call ends because a replica is missing, before its deadline. Where a busy machine
+// missed that moment, it is asked again with more time.
+bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call);
 
 // Opens the store of a URL, with connections of its own.
 std::shared_ptr<Store> open_alone(const std::string& url, const LogSink& log = {});

@@ -6,7 +6,7 @@ namespace simba::redis {
 namespace {
 
 TEST(RedisRestart, ARivalWaitsUntilALeaseThatTheServerForgotHasEnded) {
-  constexpr milliseconds kTtl = 4s, kTransition = 2s;
+  constexpr milliseconds kTtl = 5s, kTransition = 2s;
   const std::string m = "m";
   std::unique_ptr<servers::RedisServer> server;
   try {
@@ -18,7 +18,9 @@ TEST(RedisRestart, ARivalWaitsUntilALeaseThatTheServerForgotHasEnded) {
   (*server)({"SET", "simba:{m}:fence", "17"});  // a known mutex: the first term is granted at once
   servers::Relay relay(server->port());
   const Client client(open_alone("redis://127.0.0.1:" + std::to_string(relay.port())), {});
-  Contender owner(client, m, lease(kTtl, kTransition));
+  ContendOptions careful = lease(kTtl, kTransition);
+  careful.renew_at = 0.1;  // it has nearly all of its lease left when the server is killed
+  Contender owner(client, m, careful);
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
   const Client other(open_alone(server->url()), {});
   ContendOptions hasty = lease(kTtl, kTransition);

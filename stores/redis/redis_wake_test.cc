@@ -243,7 +243,7 @@ TEST_F(RedisTest, AConnectionThatListensIsReplacedWhenItIsKilled) {
   take(*owner, m, "a~1");
   Waiter waiter(store, m, "w~1");
   ASSERT_TRUE(waiter.queue());
-  admin()({"CLIENT", "KILL", "TYPE", "pubsub"});
+  ASSERT_NO_FATAL_FAILURE(kill_client(name, "pubsub"));
   ASSERT_TRUE(eventually([&] { return waiter.woken() > 0; })) << "what was missed is asked for";
   EXPECT_GE(log.count("waiters poll until this is over"), 1u);
   ASSERT_TRUE(waiter.queue());
@@ -291,7 +291,7 @@ TEST_F(RedisTest, AStoreThatIsGoneIsToldNothingAndItsNeighbourEverything) {
   const Hints hints(*left, m);
   ASSERT_TRUE(hints.awaits_live());
   gone.reset();
-  admin()({"CLIENT", "KILL", "TYPE", "pubsub"});
+  ASSERT_NO_FATAL_FAILURE(kill_client("pair" + m, "pubsub"));
   EXPECT_TRUE(eventually([&] { return second.count("waiters poll until this is over") > 0; }));
   EXPECT_EQ(first.count("waiters poll"), 0U);
 }

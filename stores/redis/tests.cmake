@@ -6,7 +6,7 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME redis_contract_test SOURCES redis_contract_test.cc
     DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 120)
   simba_add_test(NAME redis_topology_contract_test SOURCES redis_topology_contract_test.cc
-    DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 180 WEIGHT 2 WHOLE)
+    DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 300 WEIGHT 2 WHOLE)
   # On a server that all cases share, or that of SIMBA_TEST_REDIS_URL.
   simba_add_test(NAME redis_store_test
     SOURCES redis_jvm_test.cc redis_store_test.cc redis_trouble_test.cc
@@ -16,5 +16,5 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME redis_server_test SOURCES redis_restart_test.cc redis_server_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
   simba_add_test(NAME redis_topology_test SOURCES redis_topology_test.cc redis_fixture.cc
-    DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 120 WEIGHT 2)
+    DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 240 WEIGHT 2)
 endif()
