@@ -138,4 +138,10 @@ ContendOptions lease(milliseconds ttl, milliseconds transition) {
 
 ContendOptions short_lease() { return lease(2s, 1s); }
 
+ContendOptions steady_lease() {
+  ContendOptions options = lease(20s, 10s);
+  options.renew_at = 0.05;
+  return options;
+}
+
 }  // namespace simba::kit::fixture

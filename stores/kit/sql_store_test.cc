@@ -71,7 +71,7 @@ TEST_F(SqlStoreTest, ATakeThatWaitedLosesAgainstWhoeverHadTheRowLocked) {
 
 TEST_F(SqlStoreTest, ARenewalThatWaitedLongerThanItsLeaseRevivesNothing) {
   const auto store = open();
-  const Token token = observed(contend(*store, {"report", "a~1", 0, 0, 1500ms, 500ms})).owner.token;
+  const Token token = observed(contend(*store, {"report", "a~1", 0, 0, 4s, 2s})).owner.token;
   auto stranger = lock_row("report");
   Observation got;
   {
@@ -89,16 +89,24 @@ TEST_F(SqlStoreTest, OneClaimOnALockedRowWaitsAndIsBlockedBeforeItsDeadline) {
   const auto store = open();
   const Token token = take(*store, "report", "a~1").owner.token;
   const auto stranger = lock_row("report");
-  for (const Claim& claim :
-       {Claim{"report", "a~1", 0, 0, 10s, 6s}, Claim{"report", "a~1", token, 0, 10s, 6s}}) {
-    const LocalTime began = BootClock::now();
-    EXPECT_TRUE(std::holds_alternative<Blocked>(contend(*store, claim, began + 2s)));
-    EXPECT_GE(BootClock::now() - began, 1s) << "it did not wait";
-    EXPECT_LT(BootClock::now() - began, 2s) << "the server's limit is not below the deadline";
-  }
-  const Claim claim{"report", "a~1", token, 0, 10s, 6s};
-  EXPECT_TRUE(
-      std::holds_alternative<Blocked>(store->release({&claim, 1}, BootClock::now() + 1s).at(0)));
+  // The server's own limit ends the wait, a little before the deadline. Where a busy machine missed
+  // that moment, it is asked again with more time.
+  const auto is_blocked = [](const std::function<Answer(LocalTime)>& call) {
+    for (const nanoseconds patience : {2s, 4s, 8s, 16s}) {
+      const LocalTime began = BootClock::now();
+      bool is_told = false;
+      error_of([&] { is_told = std::holds_alternative<Blocked>(call(began + patience)); });
+      const nanoseconds waited = BootClock::now() - began;
+      if (is_told && waited >= patience / 2 && waited < patience) return true;
+    }
+    return false;
+  };
+  const Claim taking{"report", "a~1", 0, 0, 10s, 6s}, renewal{"report", "a~1", token, 0, 10s, 6s};
+  EXPECT_TRUE(is_blocked([&](LocalTime until) { return contend(*store, taking, until); }));
+  EXPECT_TRUE(is_blocked([&](LocalTime until) { return contend(*store, renewal, until); }));
+  EXPECT_TRUE(is_blocked([&](LocalTime until) {
+    return store->release({&renewal, 1}, until).at(0);
+  }));
 }
 
 TEST_F(SqlStoreTest, OfABatchTheLockedRowAloneIsBlocked) {
@@ -116,7 +124,7 @@ TEST_F(SqlStoreTest, OfABatchTheLockedRowAloneIsBlocked) {
     EXPECT_TRUE(std::holds_alternative<Blocked>(answers[1]));
     EXPECT_TRUE(std::holds_alternative<Observation>(answers[2]));
   }
-  EXPECT_LT(BootClock::now() - began, 5s) << "it waited for the row";
+  EXPECT_LT(BootClock::now() - began, 20s) << "it waited for the row";
   stranger.reset();
   EXPECT_EQ(observe(*store, "a").owner.id, "");
   EXPECT_EQ(observe(*store, "b").owner.id, "x~1");
@@ -207,8 +215,10 @@ TEST_F(SqlStoreTest, ManyThreadsAtOnceNeverHaveMoreConnectionsThanAllowed) {
     });
   }
   threads.clear();
-  EXPECT_LE(count_connections("TRUE"), 3);
-  EXPECT_GE(count_connections("TRUE"), 2);
+  EXPECT_TRUE(eventually([&] {  // the server may still list one that was closed
+    const int there = count_connections("TRUE");
+    return there >= 2 && there <= 3;
+  }));
 }
 
 TEST_F(SqlStoreTest, APassedDeadlineSendsNothing) {

@@ -14,9 +14,9 @@ class SqlTroubleTest : public SqlFixture {};
 TEST_F(SqlTroubleTest, ConnectionsThatAreCutAreMadeAnewAndNobodyLosesHisTerm) {
   prepare_user();
   const Client client(open(user)), rival(open_elsewhere(user));
-  Contender owner(client, "report", lease(3s, 2s));
+  Contender owner(client, "report", steady_lease());
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
-  Contender waiter(rival, "report", lease(3s, 2s));
+  Contender waiter(rival, "report", steady_lease());
   for (int round = 0; round < 6; ++round) {
     ASSERT_TRUE(eventually([&] { return count_connections("TRUE") >= 2; }));
     cut_connections();

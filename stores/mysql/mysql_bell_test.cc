@@ -9,15 +9,17 @@ namespace {
 
 class MysqlBellTest : public MysqlTest {
  protected:
+  static constexpr milliseconds kAwake = 500ms;
+
   // For less than a second.
   bool somebody_fell_asleep() {
     asleep_ = BootClock::now();
     return count_connections("STATE = 'User sleep' AND TIME = 0") == 1;
   }
   // How long the quickest took, from when somebody had fallen asleep.
-  milliseconds best_of_five(const std::function<void(int round)>& run) {
+  milliseconds best_of_many(const std::function<void(int round)>& run) {
     milliseconds best = milliseconds::max();
-    for (int round = 0; round < 5 && !HasFatalFailure(); ++round) {
+    for (int round = 0; round < 20 && best >= kAwake && !HasFatalFailure(); ++round) {
       run(round);
       best = std::min(best, std::chrono::duration_cast<milliseconds>(BootClock::now() - asleep_));
     }
@@ -48,7 +50,7 @@ TEST_F(MysqlBellTest, AThirdProcessThatWaitsIsNotPromisedARing) {
 }
 
 // A sleep lasts two seconds, and is seen to have just begun: whoever is up within half a second was
-// woken. The best of five tells, because the machine may be busy.
+// woken. The best of many tells, because the machine may be busy.
 TEST_F(MysqlBellTest, WhoSleepsAtTheBellIsWokenByAReleaseElsewhere) {
   make_user();
   make_table();
@@ -56,15 +58,15 @@ TEST_F(MysqlBellTest, WhoSleepsAtTheBellIsWokenByAReleaseElsewhere) {
   const auto store = open_elsewhere(user), other = open_elsewhere(user);
   std::atomic<int> wakes{0};
   const auto watch = store->watch("report", {}, [&] { ++wakes; });
-  const auto best = best_of_five([&](int round) {
+  const auto best = best_of_many([&](int round) {
     const std::string id = "a~" + std::to_string(round);
     take(*other, "report", id);
     ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); }));
     wakes = 0;
     release(*other, "report", id);
-    ASSERT_TRUE(eventually([&] { return wakes > 0; }, 5s));
+    ASSERT_TRUE(eventually([&] { return wakes > 0; }));
   });
-  EXPECT_LT(best, 500ms) << "it slept on";
+  EXPECT_LT(best, kAwake) << "it slept on";
 }
 
 TEST_F(MysqlBellTest, WhoBeginsToWaitWhileOthersSleepIsHeardToo) {
@@ -74,19 +76,19 @@ TEST_F(MysqlBellTest, WhoBeginsToWaitWhileOthersSleepIsHeardToo) {
   const auto store = open_elsewhere(user), other = open_elsewhere(user);
   std::vector<std::unique_ptr<Watch>> watches;
   watches.push_back(store->watch("first", {}, [] {}));
-  const auto best = best_of_five([&](int round) {
+  const auto best = best_of_many([&](int round) {
     ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); }));
     watches.push_back(store->watch("second" + std::to_string(round), {}, [] {}));
-    ASSERT_TRUE(eventually([&] { return watches.back()->is_live(); }, 5s));
+    ASSERT_TRUE(eventually([&] { return watches.back()->is_live(); }));
   });
-  EXPECT_LT(best, 500ms) << "the sleep was not interrupted";
+  EXPECT_LT(best, kAwake) << "the sleep was not interrupted";
   std::atomic<int> wakes{0};
   const auto last = store->watch("last", {}, [&] { ++wakes; });
-  ASSERT_TRUE(eventually([&] { return last->is_live(); }, 5s));
+  ASSERT_TRUE(eventually([&] { return last->is_live(); }));
   take(*other, "last", "a~1");
   wakes = 0;
   release(*other, "last", "a~1");
-  EXPECT_TRUE(eventually([&] { return wakes > 0; }, 5s));
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
 }
 
 TEST_F(MysqlBellTest, AHundredWhoWaitInOneProcessNeedOneConnectionAndHardlyAQuery) {
@@ -100,7 +102,7 @@ TEST_F(MysqlBellTest, AHundredWhoWaitInOneProcessNeedOneConnectionAndHardlyAQuer
     waiters.push_back(std::make_unique<Contender>(client, "held", lease(10s, 6s)));
   }
   ASSERT_TRUE(eventually([&] { return count_connections("STATE = 'User sleep'") == 1; }));
-  EXPECT_LE(count_connections("TRUE"), 3);
+  EXPECT_TRUE(eventually([&] { return count_connections("TRUE") <= 3; }));
 }
 
 // Found by the long load: where several end one sleep at once, MariaDB stands still for seconds.

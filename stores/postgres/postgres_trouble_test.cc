@@ -160,10 +160,10 @@ TEST_F(PostgresTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBeh
                   store->contend({&claim, 1}, began + 150ms);
                 }),
                 StartsWith("the deadline passed"));
-    EXPECT_LT(BootClock::now() - began, 1s);
+    EXPECT_LT(BootClock::now() - began, 10s);
   }
   // The server looks whether its clients are still there.
-  EXPECT_TRUE(eventually([&] { return count_connections("wait_event_type = 'Lock'") <= 2; }, 6s));
+  EXPECT_TRUE(eventually([&] { return count_connections("wait_event_type = 'Lock'") <= 2; }));
   // Its own limit is below the deadline: it ends the wait itself, and nothing is in doubt.
   EXPECT_TRUE(eventually(
       [&] {
