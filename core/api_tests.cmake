@@ -1,6 +1,6 @@
 # The public classes, with real threads and the real clock.
 simba_add_test(NAME ticks_test SOURCES ticks_test.cc DEPS simba::core LABELS unit WHOLE)
 foreach(name lock_manager locker contend_service retrieval_service scheduler client)
-  simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core simba::fakes simba::memory LABELS sleeping)
+  simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core simba::fakes simba::memory LABELS sleeping TIMEOUT 180)
 endforeach()
-simba_add_test(NAME stress_test SOURCES stress_test.cc DEPS simba::core simba::memory LABELS cpu TIMEOUT 120)
+simba_add_test(NAME stress_test SOURCES stress_test.cc DEPS simba::core simba::memory LABELS cpu TIMEOUT 240)

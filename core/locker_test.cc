@@ -30,7 +30,7 @@ static_assert(std::is_nothrow_move_assignable_v<SimbaLocker>);
 static_assert(noexcept(std::declval<SimbaLocker&>().unlock()));
 
 bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto until = std::chrono::steady_clock::now() + 60s;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= until) return done();
     std::this_thread::sleep_for(1ms);
@@ -44,6 +44,13 @@ ContendOptions long_lease() {
   options.ttl = 60s;
   options.transition = 30s;
   options.jitter = {0ms, 20ms};
+  return options;
+}
+
+// Its owner hears soon that it was evicted, and never loses it otherwise.
+ContendOptions soon_renewed() {
+  ContendOptions options = long_lease();
+  options.renew_at = 0.005;
   return options;
 }
 
@@ -61,7 +68,7 @@ class LockerTest : public ::testing::Test {
 
   Observation row() {
     const std::string_view name = "m";
-    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 1s).at(0));
+    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 60s).at(0));
   }
   bool is_free() { return row().is_free(); }
   bool is_left_free() {
@@ -74,11 +81,11 @@ class LockerTest : public ::testing::Test {
   // Somebody else's term, by hand.
   Observation take(const std::string& id) {
     const Claim claim{"m", id, 0, 0, 60s, 30s};
-    return std::get<Observation>(rows->contend({&claim, 1}, BootClock::now() + 1s).at(0));
+    return std::get<Observation>(rows->contend({&claim, 1}, BootClock::now() + 60s).at(0));
   }
   void release(const std::string& id) {
     const Claim claim{"m", id, 0, 0, 60s, 30s};
-    rows->release({&claim, 1}, BootClock::now() + 1s);
+    rows->release({&claim, 1}, BootClock::now() + 60s);
   }
 };
 
@@ -128,7 +135,7 @@ TEST_F(LockerTest, WorksWithTheLocksOfTheStandardLibrary) {
     EXPECT_TRUE(locker.is_owner());
   }
   {
-    const std::unique_lock lock(locker, 5s);
+    const std::unique_lock lock(locker, 60s);
     EXPECT_TRUE(lock.owns_lock());
   }
   {
@@ -136,11 +143,11 @@ TEST_F(LockerTest, WorksWithTheLocksOfTheStandardLibrary) {
     EXPECT_TRUE(lock.owns_lock());
   }
   {
-    const std::unique_lock lock(locker, std::chrono::steady_clock::now() + 5s);
+    const std::unique_lock lock(locker, std::chrono::steady_clock::now() + 60s);
     EXPECT_TRUE(lock.owns_lock());
   }
   {
-    const std::unique_lock lock(locker, std::chrono::system_clock::now() + 5s);
+    const std::unique_lock lock(locker, std::chrono::system_clock::now() + 60s);
     EXPECT_TRUE(lock.owns_lock());
   }
   EXPECT_TRUE(is_free());
@@ -292,15 +299,12 @@ TEST_F(LockerTest, AnotherThreadMayUnlock) {
 }
 
 TEST_F(LockerTest, AnEvictedOwnerHearsOfItAndCanLockAgain) {
-  ContendOptions options = long_lease();
-  options.ttl = 600ms;
-  options.transition = 600ms;
-  SimbaLocker locker(client, "m", options);
+  SimbaLocker locker(client, "m", soon_renewed());
   locker.lock();
   const Term term = locker.term();
   std::atomic<bool> told{false};
   const std::stop_callback on_lost(locker.lost(), [&] { told = true; });
-  client.evict("m", term.wire_id(), term.token());
+  client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow);
   EXPECT_TRUE(eventually([&] { return told.load(); }));
   EXPECT_FALSE(locker.is_owner());
   EXPECT_FALSE(locker.is_in_ttl());
@@ -313,13 +317,13 @@ TEST_F(LockerTest, AnEvictedOwnerHearsOfItAndCanLockAgain) {
 }
 
 TEST_F(LockerTest, AnUnlockAfterTheLossHarmsNobody) {
-  ContendOptions options = long_lease();
-  options.ttl = 600ms;
-  options.transition = 600ms;
-  SimbaLocker locker(client, "m", options);
+  SimbaLocker locker(client, "m", soon_renewed());
   locker.lock();
-  client.evict("m", locker.term().wire_id(), locker.token(), Eviction::kFreeNow);
+  store->go_down();  // no renewal comes in between
+  rows->evict("m", locker.term().wire_id(), locker.token(), Eviction::kFreeNow,
+              BootClock::now() + 60s);
   take("next");
+  store->heal();
   EXPECT_TRUE(eventually([&] { return locker.lost().stop_requested(); }));
   EXPECT_EQ(locker.term().loss().reason, LossReason::kSuperseded);
   EXPECT_EQ(locker.term().loss().superseded_by, "next");
@@ -347,10 +351,9 @@ TEST_F(LockerTest, ATryThatWasNotAnsweredSaysSoAndTheNextOneForgetsIt) {
   other.lock();
   EXPECT_FALSE(locker.try_lock(error));
   EXPECT_FALSE(error) << "it was somebody else's, that is no trouble";
-  EXPECT_FALSE(timed());
-  EXPECT_FALSE(error) << error.message();
-  EXPECT_FALSE(until());
-  EXPECT_FALSE(error) << error.message();
+  // On a machine that stands still, 50 ms may not be enough for an answer.
+  EXPECT_TRUE(eventually([&] { return !timed() && !error; })) << error.message();
+  EXPECT_TRUE(eventually([&] { return !until() && !error; })) << error.message();
   other.unlock();
   EXPECT_TRUE(locker.try_lock_for(20s, error)) << error.message();
 }
@@ -532,7 +535,7 @@ TEST_F(LockerTest, ManyLockersOfManyClientsTakeTurns) {
 int in_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
-    alarm(20);
+    alarm(60);
     std::signal(SIGALRM, SIG_DFL);
     _exit(body());
   }

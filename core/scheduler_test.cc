@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using testing::FaultyStore;
 
 bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto until = std::chrono::steady_clock::now() + 60s;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= until) return done();
     std::this_thread::sleep_for(1ms);
@@ -28,11 +28,20 @@ bool eventually(const std::function<bool()>& done) {
   return true;
 }
 
+// Outlasts every case, and so does the patience of stop().
 ContendOptions long_lease() {
   ContendOptions options;
   options.ttl = 60s;
   options.transition = 30s;
   options.jitter = {0ms, 20ms};
+  options.grace = 20s;
+  return options;
+}
+
+// Its owner hears soon that it was evicted, and never loses it otherwise.
+ContendOptions soon_renewed() {
+  ContendOptions options = long_lease();
+  options.renew_at = 0.005;
   return options;
 }
 
@@ -40,6 +49,7 @@ ContendOptions short_lease() {
   ContendOptions options = long_lease();
   options.ttl = 600ms;
   options.transition = 600ms;
+  options.grace.reset();
   return options;
 }
 
@@ -51,7 +61,7 @@ class SchedulerTest : public ::testing::Test {
 
   Observation row() {
     const std::string_view name = "m";
-    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 1s).at(0));
+    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 60s).at(0));
   }
 };
 
@@ -68,13 +78,14 @@ TEST_F(SchedulerTest, RunsAtAFixedRate) {
       },
       long_lease());
   EXPECT_EQ(scheduler.status(), Status::kInitial);
+  const LocalTime started = BootClock::now();
   scheduler.start();
   EXPECT_TRUE(eventually([&] { return scheduler.runs() >= 5; }));
   EXPECT_TRUE(scheduler.is_owner());
   EXPECT_TRUE(scheduler.stop());
   EXPECT_FALSE(scheduler.is_owner());
   EXPECT_EQ(begun.size(), scheduler.runs());
-  EXPECT_GE(begun[4] - begun[0], 195ms) << "not before its time";
+  EXPECT_GE(begun[4] - started, 200ms) << "not before its time";
   EXPECT_TRUE(row().is_free());
 }
 
@@ -258,34 +269,47 @@ TEST_F(SchedulerTest, ALostLeadershipEndsTheRunsAndTheNextOneBeginsThemAgain) {
   std::atomic<Token> token{0};
   Scheduler scheduler(
       client, "m", ScheduleConfig::rate(0ms, 2ms), [&](const Term& term) { token = term.token(); },
-      short_lease());
+      soon_renewed());
   scheduler.start();
   EXPECT_TRUE(eventually([&] { return token != 0; }));
   const Token first = token;
-  client.evict("m", row().owner.id, first);
+  client.evict("m", row().owner.id, first, Eviction::kFreeNow);
   EXPECT_TRUE(eventually([&] { return token > first; }));
   scheduler.stop();
 }
 
+// Between the end of the ttl and the end of ownership are four seconds: a run that began in the ttl
+// may be late by as much.
 TEST_F(SchedulerTest, NoRunBeginsOutsideTheTtl) {
+  ContendOptions options = short_lease();
+  options.ttl = 1s;
+  options.transition = 5s;
   std::atomic<int> outside{0};
+  std::mutex guard;
+  Term last;  // guarded by guard
   Scheduler scheduler(
       client, "m", ScheduleConfig::rate(0ms, 1ms),
       [&](const Term& term) {
         if (!term.is_owner()) ++outside;
+        const std::lock_guard lock(guard);
+        last = term;
       },
-      short_lease());
+      options);
+  const auto is_in_ttl = [&] {
+    const std::lock_guard lock(guard);
+    return last.is_in_ttl();
+  };
   scheduler.start();
   EXPECT_TRUE(eventually([&] { return scheduler.runs() > 10; }));
   store->go_down();
-  EXPECT_TRUE(eventually([&] { return !scheduler.is_owner(); }));
-  std::this_thread::sleep_for(50ms);  // a run that had begun returns
+  EXPECT_TRUE(eventually([&] { return !is_in_ttl(); }));
+  std::this_thread::sleep_for(50ms);
   const std::uint64_t runs = scheduler.runs();
   std::this_thread::sleep_for(200ms);
-  EXPECT_EQ(scheduler.runs(), runs);
+  EXPECT_LE(scheduler.runs(), runs + 1) << "more than the one that had begun";
   EXPECT_EQ(outside, 0);
   store->heal();
-  EXPECT_TRUE(eventually([&] { return scheduler.runs() > runs; }));
+  EXPECT_TRUE(eventually([&] { return scheduler.runs() > runs + 1; }));
   scheduler.stop();
 }
 

@@ -21,7 +21,7 @@ constexpr int kThreads = 4;
 constexpr int kRounds = 20'000;  // of each of the five cases
 
 bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto until = std::chrono::steady_clock::now() + 60s;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= until) return done();
     std::this_thread::yield();
@@ -52,7 +52,8 @@ class StressTest : public ::testing::Test {
     return round % 8 == 7 ? "shared" : "m" + std::to_string(thread);
   }
   bool is_free(std::string_view name) {
-    return std::get<Observation>(store->observe({&name, 1}, BootClock::now() + 1s).at(0)).is_free();
+    return std::get<Observation>(store->observe({&name, 1}, BootClock::now() + 60s).at(0))
+        .is_free();
   }
   void expect_all_free() {
     EXPECT_TRUE(eventually([&] { return is_free("shared"); }));
@@ -61,8 +62,16 @@ class StressTest : public ::testing::Test {
     }
   }
 
+  // stop() and the destructor wait for callbacks as long as they have to.
+  static ClientOptions patient() {
+    ClientOptions options;
+    options.contend.transition = 120s;
+    options.contend.grace = 60s;
+    return options;
+  }
+
   const std::shared_ptr<Store> store = make_memory();
-  const Client client{store};
+  const Client client{store, patient()};
 };
 
 TEST_F(StressTest, StartAndStop) {
@@ -143,7 +152,7 @@ TEST_F(StressTest, LockAndUnlock) {
 TEST_F(StressTest, TheClientIsDestroyedWhileCallbacksRun) {
   on_threads([&](int thread, int round) {
     const auto count = std::make_shared<Count>();
-    auto own = std::make_unique<Client>(store);
+    auto own = std::make_unique<Client>(store, patient());
     auto service = std::make_unique<MutexContendService>(
         *own, make_contender(mutex(thread, round),
                              {[count](const MutexState&) { ++count->acquired; },
