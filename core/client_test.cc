@@ -1,7 +1,5 @@
 #include "simba/client.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <functional>
 #include <map>
@@ -13,34 +11,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/api_fixture.h"
 #include "simba/contend_service.h"
 #include "simba/locker.h"
-#include "simba/memory.h"
-#include "testing/faulty_store.h"
 
 namespace simba {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::FaultyStore;
-
-bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 60s;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() >= until) return done();
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
-
-class ClientTest : public ::testing::Test {
- protected:
-  const std::shared_ptr<Store> rows = make_memory();
-  const std::shared_ptr<FaultyStore> store = std::make_shared<FaultyStore>(rows);
-  Observation row(std::string_view name = "m") {
-    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 60s).at(0));
-  }
-};
+class ClientTest : public ApiTest {};
 
 TEST_F(ClientTest, ObservesListsAndEvicts) {
   Client client(store);
@@ -158,9 +136,7 @@ struct Heard {
 TEST_F(ClientTest, EventsTellWhatHappened) {
   const auto heard = std::make_shared<Heard>();
   ClientOptions options;
-  options.contend.ttl = 60s;
-  options.contend.transition = 30s;
-  options.contend.renew_at = 0.005;
+  options.contend = soon_renewed();
   options.on_event = heard->hook(heard);
   const Client client(store, options);
   MutexContendService service(client, make_contender("m", {}));

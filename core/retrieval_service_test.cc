@@ -1,5 +1,3 @@
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -8,26 +6,14 @@
 #include <thread>
 #include <vector>
 
+#include "core/api_fixture.h"
 #include "simba/contend_service.h"
-#include "simba/memory.h"
-#include "testing/faulty_store.h"
 
 // Watching an owner without contending.
 namespace simba {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::FaultyStore;
 using Words = std::vector<std::string>;
-
-bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 60s;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() >= until) return done();
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
 
 class Watcher : public MutexRetriever {
  public:
@@ -53,29 +39,11 @@ class Watcher : public MutexRetriever {
   Words seen_;  // guarded by guard_
 };
 
-class RetrievalServiceTest : public ::testing::Test {
+class RetrievalServiceTest : public ApiTest {
  protected:
-  const std::shared_ptr<Store> rows = make_memory();
-  const std::shared_ptr<FaultyStore> store = std::make_shared<FaultyStore>(rows);
   Client client{store};
   const std::shared_ptr<Watcher> watcher = std::make_shared<Watcher>();
-  MutexRetrievalService service{client, watcher, patient()};
-
-  // stop() waits for callbacks as long as it has to.
-  static ContendOptions patient() {
-    ContendOptions options;
-    options.transition = 60s;
-    options.grace = 30s;
-    return options;
-  }
-  void take(const std::string& id, milliseconds ttl = 60s) {
-    const Claim claim{"m", id, 0, 0, ttl, 0ms};
-    rows->contend({&claim, 1}, BootClock::now() + 60s);
-  }
-  void release(const std::string& id) {
-    const Claim claim{"m", id, 0, 0, 60s, 0ms};
-    rows->release({&claim, 1}, BootClock::now() + 60s);
-  }
+  MutexRetrievalService service{client, watcher, long_lease()};
 };
 
 TEST_F(RetrievalServiceTest, SeesOwnersComeAndGo) {
@@ -101,7 +69,7 @@ TEST_F(RetrievalServiceTest, SeesOwnersComeAndGo) {
 TEST_F(RetrievalServiceTest, SeesALeaseEndWithoutAHint) {
   service.start();
   EXPECT_TRUE(eventually([&] {
-    take("dead", 300ms);  // again, should it have ended before it was seen
+    take("dead", 300ms, 0ms);  // again, should it have ended before it was seen
     return watcher->seen().size() > 0;
   }));
   EXPECT_EQ(watcher->seen().front(), ">dead");

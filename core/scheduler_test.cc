@@ -1,7 +1,5 @@
 #include "simba/scheduler.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <functional>
 #include <mutex>
@@ -10,40 +8,10 @@
 #include <thread>
 #include <vector>
 
-#include "simba/memory.h"
-#include "testing/faulty_store.h"
+#include "core/api_fixture.h"
 
 namespace simba {
 namespace {
-
-using namespace std::chrono_literals;
-using testing::FaultyStore;
-
-bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 60s;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() >= until) return done();
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
-
-// Outlasts every case, and so does the patience of stop().
-ContendOptions long_lease() {
-  ContendOptions options;
-  options.ttl = 60s;
-  options.transition = 30s;
-  options.jitter = {0ms, 20ms};
-  options.grace = 20s;
-  return options;
-}
-
-// Its owner hears soon that it was evicted, and never loses it otherwise.
-ContendOptions soon_renewed() {
-  ContendOptions options = long_lease();
-  options.renew_at = 0.005;
-  return options;
-}
 
 ContendOptions short_lease() {
   ContendOptions options = long_lease();
@@ -53,16 +21,9 @@ ContendOptions short_lease() {
   return options;
 }
 
-class SchedulerTest : public ::testing::Test {
+class SchedulerTest : public ApiTest {
  protected:
-  const std::shared_ptr<Store> rows = make_memory();
-  const std::shared_ptr<FaultyStore> store = std::make_shared<FaultyStore>(rows);
   Client client{store};
-
-  Observation row() {
-    const std::string_view name = "m";
-    return std::get<Observation>(rows->observe({&name, 1}, BootClock::now() + 60s).at(0));
-  }
 };
 
 TEST_F(SchedulerTest, RunsAtAFixedRate) {

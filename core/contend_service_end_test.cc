@@ -1,0 +1,322 @@
+// How a service ends: stopped, closed, destroyed, abandoned, forked.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/contend_service_fixture.h"
+
+namespace simba {
+namespace {
+
+// Runs out in three seconds, and a machine that stands still for two does not cost it.
+ContendOptions short_lease() {
+  ContendOptions options;
+  options.ttl = 2s;
+  options.transition = 1s;
+  options.jitter = {0ms, 20ms};
+  options.renew_at = 0.1;
+  return options;
+}
+
+TEST_F(ContendServiceTest, WorkThatIgnoresTheStopIsAbandoned) {
+  std::atomic<bool> go_on{false};
+  on_acquired = [&](const MutexState&) {
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  };
+  MutexContendService service(client, contender, short_lease());
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  const Term term = service.term();
+  EXPECT_FALSE(service.stop(20ms));
+  EXPECT_EQ(service.status(), Status::kInitial);
+  EXPECT_EQ(term.loss().reason, LossReason::kAbandoned);
+  EXPECT_TRUE(term.lost().stop_requested());
+  EXPECT_EQ(store->releases(), 0u);
+  EXPECT_TRUE(eventually([&] { return row().is_free(); }));
+  EXPECT_FALSE(term.is_owner());
+  go_on = true;
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+}
+
+// The verdict is about this stop(), not about one before it.
+TEST_F(ContendServiceTest, AStopAfterAnAbandonedTermIsTrueAgain) {
+  std::atomic<bool> go_on{false};
+  on_acquired = [&](const MutexState&) {
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  };
+  MutexContendService service(client, contender);
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  EXPECT_FALSE(service.stop(20ms));
+  go_on = true;
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+  service.start();  // waits: the abandoned lease still runs
+  EXPECT_TRUE(eventually([&] { return service.status() == Status::kRunning; }));
+  EXPECT_TRUE(service.stop(20s)) << "nothing was abandoned this time";
+}
+
+// Also when the term was lost before, and there is nothing to release.
+TEST_F(ContendServiceTest, AStopThatWorkOutlivesIsFalseWhateverEndedTheTerm) {
+  std::atomic<bool> go_on{false};
+  on_acquired = [&](const MutexState&) {
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  };
+  MutexContendService service(client, contender, soon_renewed());
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  const Term term = service.term();
+  client.evict("m", term.wire_id(), term.token());
+  ASSERT_TRUE(eventually([&] { return term.lost().stop_requested(); }));
+  EXPECT_FALSE(service.stop(20ms)) << "its work still runs";
+  go_on = true;
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+}
+
+TEST_F(ContendServiceTest, TheOldWorkOfAnAbandonedTermNeverOverlapsTheNew) {
+  std::atomic<bool> go_on{false};
+  std::atomic<int> inside{0}, worst{0};
+  on_acquired = [&](const MutexState&) {
+    worst = std::max(worst.load(), ++inside);
+    while (!go_on) std::this_thread::sleep_for(1ms);
+    --inside;
+  };
+  MutexContendService service(client, contender, short_lease());
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  EXPECT_FALSE(service.stop(20ms));
+  service.start();
+  EXPECT_TRUE(eventually([&] { return service.is_owner(); }));
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(worst, 1);
+  go_on = true;
+  ASSERT_TRUE(eventually([&] { return heard().size() >= 3; }));
+  EXPECT_EQ(heard()[1], "released");
+  EXPECT_EQ(heard()[2], "acquired");
+  service.stop();
+  EXPECT_EQ(worst, 1);
+}
+
+TEST_F(ContendServiceTest, StopInACallbackReturnsAtOnce) {
+  MutexContendService service(client, contender);
+  on_acquired = [&](const MutexState&) {
+    service.stop();
+    EXPECT_EQ(heard(), Words{"acquired"});
+  };
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+  EXPECT_TRUE(eventually([&] { return service.status() == Status::kInitial; }));
+  EXPECT_TRUE(row().is_free());
+}
+
+TEST_F(ContendServiceTest, StopInOnReleasedOfALostTermIsLegal) {
+  MutexContendService service(client, contender, soon_renewed());
+  on_released = [&](const MutexState&) { service.stop(); };
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  const Term term = service.term();
+  client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow);
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+  EXPECT_TRUE(eventually([&] { return service.status() == Status::kInitial; }));
+  EXPECT_TRUE(row().is_free());
+}
+
+TEST_F(ContendServiceTest, AServiceMayBeDestroyedInOnAcquired) {
+  auto service = std::make_unique<MutexContendService>(client, contender);
+  on_acquired = [&](const MutexState&) { service.reset(); };
+  service->start();
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+  EXPECT_TRUE(eventually([&] { return row().is_free(); }));
+}
+
+TEST_F(ContendServiceTest, AServiceMayBeDestroyedInOnReleased) {
+  auto service = std::make_unique<MutexContendService>(client, contender, soon_renewed());
+  std::atomic<bool> gone{false};
+  on_released = [&](const MutexState&) {
+    service.reset();
+    gone = true;
+  };
+  service->start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  const Term term = service->term();
+  client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow);
+  EXPECT_TRUE(eventually([&] { return gone.load(); }));
+  EXPECT_TRUE(eventually([&] { return row().is_free(); }));
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(heard(), (Words{"acquired", "released"})) << "it went on contending";
+}
+
+TEST_F(ContendServiceTest, TheLastHandleMayGoInACallback) {
+  auto own = std::make_unique<Client>(store, with(long_lease()));
+  auto service = std::make_unique<MutexContendService>(*own, contender);
+  own.reset();
+  on_acquired = [&](const MutexState&) { service.reset(); };
+  service->start();
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+  EXPECT_TRUE(eventually([&] { return row().is_free(); }));
+}
+
+// stop() in a callback returns at once; whoever destroys the service afterwards, elsewhere, must
+// not find the callback still using what it destroys next.
+TEST_F(ContendServiceTest, TheDestructorWaitsForAStopThatIsUnderWay) {
+  std::atomic<bool> stopping{false}, over{false};
+  auto service = std::make_unique<MutexContendService>(client, contender);
+  on_acquired = [&](const MutexState&) {
+    service->stop();
+    stopping = true;
+    std::this_thread::sleep_for(200ms);
+  };
+  on_released = [&](const MutexState&) { over = true; };
+  service->start();
+  ASSERT_TRUE(eventually([&] { return stopping.load(); }));
+  service.reset();
+  EXPECT_TRUE(over) << "a callback outlived the service";
+  EXPECT_TRUE(eventually([&] { return over.load(); }));
+}
+
+TEST_F(ContendServiceTest, NoNoticeComesAfterStopHasReturned) {
+  struct Slow : MutexContender {
+    using MutexContender::MutexContender;
+    void notify_owner(const MutexState&) override {
+      ++begun;
+      std::this_thread::sleep_for(200ms);
+      ++ended;
+    }
+    std::atomic<int> begun{0}, ended{0};
+  };
+  take("x");
+  const auto slow = std::make_shared<Slow>("m");
+  MutexContendService service(client, slow);
+  service.start();
+  ASSERT_TRUE(eventually([&] { return slow->begun == 1; }));
+  service.stop();
+  EXPECT_EQ(slow->ended, slow->begun) << "stopped, and still in a callback";
+  const int begun = slow->begun;
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(slow->begun, begun) << "told after stop()";
+}
+
+TEST_F(ContendServiceTest, CloseIsQuietInEveryState) {
+  MutexContendService service(client, contender);
+  service.close();
+  service.start();
+  service.close();
+  service.close();
+  EXPECT_EQ(service.status(), Status::kInitial);
+  service.start();
+  EXPECT_TRUE(eventually([&] { return service.is_owner(); }));
+  service.close();
+  EXPECT_TRUE(row().is_free());
+}
+
+TEST_F(ContendServiceTest, StopFromManyThreadsHappensOnce) {
+  MutexContendService service(client, contender);
+  for (int round = 0; round < 20; ++round) {
+    service.start();
+    std::atomic<int> stopped{0}, refused{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        try {
+          service.stop();
+          ++stopped;
+        } catch (const Error& error) {
+          EXPECT_EQ(error.errc(), Errc::kMisuse);
+          ++refused;
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(stopped, 1);
+    EXPECT_EQ(refused, 3);
+    EXPECT_EQ(service.status(), Status::kInitial);
+  }
+}
+
+TEST_F(ContendServiceTest, AHungStoreDoesNotHoldUpTheEndOfATerm) {
+  struct Hanging : FaultyStore {
+    using FaultyStore::FaultyStore;
+    std::atomic<bool> hang{false};
+    Answers contend(std::span<const Claim> claims, LocalTime deadline) override {
+      while (hang) std::this_thread::sleep_for(1ms);
+      return FaultyStore::contend(claims, deadline);
+    }
+  };
+  const auto hanging = std::make_shared<Hanging>(rows);
+  const Client own(hanging, with(short_lease()));
+  MutexContendService service(own, contender);
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  const Term term = service.term();
+  hanging->hang = true;
+  EXPECT_TRUE(waits_for({"acquired", "released"}));
+  EXPECT_FALSE(term.is_owner());
+  const LossReason reason = term.loss().reason;
+  EXPECT_TRUE(reason == LossReason::kUnreachable ||
+              reason == LossReason::kClockJump)  // this machine stood still meanwhile
+      << to_string(reason);
+  EXPECT_TRUE(term.lost().stop_requested());
+  hanging->hang = false;
+  service.stop();
+}
+
+TEST_F(ContendServiceTest, AForkedChildOwnsNothingAndItsDestructorsDoNotHang) {
+  auto own = std::make_unique<Client>(store, with(long_lease()));
+  auto service = std::make_unique<MutexContendService>(*own, contender);
+  on_acquired = [](const MutexState& state) {
+    while (!state.term.lost().stop_requested()) std::this_thread::sleep_for(1ms);
+  };
+  service->start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  const pid_t pid = fork();
+  if (pid == 0) {
+    alarm(60);
+    if (service->is_owner() || service->is_in_ttl() || service->term()) _exit(1);
+    service->close();
+    service.reset();
+    own.reset();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << "it hung, or crashed";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(service->is_owner());
+  service->stop();
+  EXPECT_EQ(heard(), (Words{"acquired", "released"}));
+}
+
+// Supervisors start it again as soon as it may: the stop that ended the last life returns.
+TEST_F(ContendServiceTest, AStopReturnsAlsoWhenSomebodyStartsTheNextLifeAtOnce) {
+  MutexContendService service(client, contender);
+  std::atomic<bool> is_done{false};
+  std::atomic<int> starts{0};
+  const auto supervise = [&] {
+    while (!is_done) {
+      if (service.status() != Status::kInitial) continue;
+      try {
+        service.start();
+        ++starts;
+      } catch (const Error&) {
+        continue;  // another one was faster
+      }
+    }
+  };
+  // More of them than processors, so that they are often before the one who waits.
+  std::vector<std::thread> supervisors;
+  for (int i = 0; i < 4; ++i) supervisors.emplace_back(supervise);
+  for (int round = 1; round <= 50; ++round) {
+    ASSERT_TRUE(eventually([&] { return starts >= round; }));
+    service.stop();
+  }
+  is_done = true;
+  for (std::thread& supervisor : supervisors) supervisor.join();
+}
+
+}  // namespace
+}  // namespace simba
