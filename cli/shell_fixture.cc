@@ -5,7 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <system_error>
 #include <utility>
 
 namespace simba::cli {
@@ -13,6 +15,7 @@ namespace simba::cli {
 Shell::Shell(const std::filesystem::path& directory, const std::string& store) {
   const winsize size{40, 200, 0, 0};
   pid_ = forkpty(&fd_, nullptr, nullptr, &size);
+  if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "forkpty");
   if (pid_ != 0) return;
   if (chdir(directory.c_str()) != 0) _exit(99);
   execl("/usr/bin/env", "env", "PS1=> ", ("SIMBA_STORE=" + store).c_str(), "bash", "--norc",

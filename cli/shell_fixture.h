@@ -26,8 +26,9 @@ class Shell {
   void type(const std::string& keys);
   // Since the last keys.
   bool shows(const std::string& text,
-             std::chrono::milliseconds patience = std::chrono::seconds{30});
+             std::chrono::milliseconds patience = std::chrono::seconds{60});
   std::string recent() const { return screen_.substr(seen_from_); }
+  pid_t pid() const { return pid_; }
   // The window is closed: the terminal is gone, and HUP goes to whom it belonged.
   void close_terminal();
 

@@ -20,7 +20,7 @@ using Words = std::vector<std::string>;
 
 // True as soon as `condition` is; false when it never came true.
 bool eventually(const std::function<bool()>& condition,
-                std::chrono::milliseconds patience = std::chrono::seconds{30});
+                std::chrono::milliseconds patience = std::chrono::seconds{60});
 
 std::string read_file(const std::filesystem::path& path);
 
@@ -77,13 +77,17 @@ class ToolTest : public ::testing::Test {
     std::string out, err;
   };
   Result simba(const Words& arguments, Process::Setting setting = {}) const;
+  // What `simba doctor` answers as soon as it warns of nothing. It warns of a machine that stands
+  // still, and rightly: a few times it is asked again.
+  static Result without_warning(const std::function<Result()>& ask);
 
   // The number a script wrote into a file, once it is there.
   pid_t pid_in(const std::string& name) const;
+  // 0: it has none, or not only one. A test asserts that there is one before it sends it a signal.
   pid_t guardian_of(const Process& process) const;
   // Another owner comes, and says whether the process in the file `name` was still alive then.
   std::unique_ptr<Process> start_successor(const std::string& name) const;
-  void evict(const std::string& mutex) const;
+  void evict(const std::string& mutex, Eviction how = Eviction::kKeepLease) const;
 
  private:
   std::filesystem::path directory_;
