@@ -169,7 +169,7 @@ TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
     if (!use_server()) return;
     const std::string mutex = "canary-" + std::to_string(getpid()) + '-' + std::to_string(way);
     std::filesystem::remove(file("pid"));
-    const auto process = start_script({"--ttl", "1s", "--transition", "1s", "--wait", "10s", mutex},
+    const auto process = start_script({"--ttl", "2s", "--transition", "2s", "--wait", "25s", mutex},
                                       "env; echo $$ > pid; sleep 60", {.environment = ways()[way]});
     ASSERT_TRUE(
         eventually([&] { return process->has_ended() || read_file(file("pid")).ends_with('\n'); }));

@@ -21,7 +21,7 @@ class DoctorServersTest : public ServerToolTest {
 
   void expect_well(const std::string& server) const {
     ASSERT_EQ(ask({"init"}).code, exit_code::kOk);
-    const Result result = ask({"doctor"});
+    const Result result = well();
     EXPECT_EQ(result.code, exit_code::kOk) << result.out << result.err;
     EXPECT_THAT(result.out, ContainsRegex("ok +server +" + server));
     EXPECT_THAT(result.out, ContainsRegex("ok +rights +may contend"));
@@ -29,8 +29,11 @@ class DoctorServersTest : public ServerToolTest {
     EXPECT_THAT(ask({"ls", "--all", "simba-doctor"}).out, IsEmpty()) << "nothing is left behind";
     EXPECT_EQ(ask({"bench", "--seconds", "1"}).code, exit_code::kOk);
   }
+  Result well() const {
+    return without_warning([&] { return ask({"doctor", "--ttl", "60s"}); });
+  }
   void expect_clock() const {
-    EXPECT_THAT(ask({"doctor"}).out, ContainsRegex("ok +clock +the store's differs from ours by "));
+    EXPECT_THAT(well().out, ContainsRegex("ok +clock +the store's differs from ours by "));
   }
   std::string url_of(const std::string& user) const {
     std::string url = store();
@@ -119,13 +122,17 @@ TEST_F(DoctorServersTest, RedisIsWellAndForgetsTheVisit) {
   if (!use("redis")) return;
   expect_well("Redis [0-9.]+");
   expect_clock();
-  Process::Setting setting;
-  setting.directory = file(".");
-  Process scan(
-      {"/usr/bin/env", "redis-cli", "-u", server(), "--scan", "--pattern", "simba:{simba-doctor*"},
-      setting);
-  EXPECT_EQ(scan.wait(), 0);
-  EXPECT_EQ(scan.out(), "");
+  // The server is shared: what another test's doctor is about to forget may be seen.
+  const auto scan = [&] {
+    Process::Setting setting;
+    setting.directory = file(".");
+    Process scanning({"/usr/bin/env", "redis-cli", "-u", server(), "--scan", "--pattern",
+                      "simba:{simba-doctor*"},
+                     setting);
+    EXPECT_EQ(scanning.wait(), 0);
+    return scanning.out();
+  };
+  EXPECT_TRUE(eventually([&] { return scan().empty(); })) << scan();
 }
 
 TEST_F(DoctorServersTest, MongodbIsWellOnceItHasItsCollection) {

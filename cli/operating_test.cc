@@ -34,7 +34,8 @@ class OperatingTest : public ToolTest {
 };
 
 TEST_F(OperatingTest, AnEvictedOwnerStopsAndOthersEnterWhenItsLeaseIsOver) {
-  const auto owner = hold("x", "first", {"--ttl", "2s", "--transition", "1s"});
+  const auto owner =
+      hold("x", "first", {"--ttl", "2s", "--transition", "4s", "--kill-after", "500ms"});
   const Result result = simba({"release", "x"});
   EXPECT_EQ(result.code, exit_code::kOk) << result.err;
   EXPECT_THAT(result.out, MatchesRegex("'x' was taken from first~[0-9a-v]+: others may take it in "

@@ -1,6 +1,8 @@
 // `simba run` as a person uses it: exit status, waiting, signals, what the program finds.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include <csignal>
 #include <fstream>
 
@@ -13,6 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using Json = nlohmann::json;
 
 class RunTest : public ToolTest {};
 
@@ -186,11 +189,17 @@ TEST_F(RunTest, EndsAProgramThatIsHeldTooLong) {
   EXPECT_EQ(simba({"show", "x"}).code, exit_code::kFree);
 }
 
-TEST_F(RunTest, OwnsLongerThanOneLease) {
-  const auto process =
-      start_script({"--ttl", "2s", "--transition", "5s", "x"}, "sleep 7.5; echo done");
-  EXPECT_EQ(process->wait(), 0) << process->err();
-  EXPECT_EQ(process->out(), "done\n");
+// Held for longer than the ttl, and there is more left of the lease than without a renewal.
+TEST_F(RunTest, RenewsTheLeaseWhileTheProgramRuns) {
+  const auto process = start_script({"--ttl", "2s", "--transition", "60s", "x"},
+                                    "echo $SIMBA_TOKEN > token; exec sleep 100");
+  ASSERT_TRUE(eventually([&] { return read_file(file("token")).ends_with('\n'); }));
+  Json seen;
+  EXPECT_TRUE(eventually([&] {
+    seen = Json::parse(simba({"show", "--json", "x"}).out);
+    return seen["held_for_ms"] > 4'000 && seen["lease_left_ms"] > 60'000;
+  })) << seen;
+  EXPECT_EQ(std::to_string(seen["token"].get<Token>()) + '\n', read_file(file("token")));
 }
 
 }  // namespace

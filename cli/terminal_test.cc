@@ -51,19 +51,19 @@ TEST_F(TerminalTest, ANewMutexWithANearNameIsSaidToAPersonOnly) {
   ASSERT_EQ(simba({"run", "app/nightly", "--", "true"}).code, 0);
   const std::string hint = "'app/nigthly' is new; did you mean 'app/nightly'?";
   shell.type(run + "app/nigthly -- echo r''an\n");
-  EXPECT_TRUE(shell.shows("ran")) << shell.recent();
+  EXPECT_TRUE(shell.shows("ran\r")) << shell.recent();
   EXPECT_THAT(shell.recent(), HasSubstr(hint));
   shell.type(run + "app/nigthly -- echo r''an\n");
-  ASSERT_TRUE(shell.shows("ran")) << shell.recent();
+  ASSERT_TRUE(shell.shows("ran\r")) << shell.recent();
   EXPECT_THAT(shell.recent(), Not(HasSubstr("is new"))) << "it was held once";
   shell.type(run + "-q app/nightyl -- echo r''an\n");
-  ASSERT_TRUE(shell.shows("ran")) << shell.recent();
+  ASSERT_TRUE(shell.shows("ran\r")) << shell.recent();
   EXPECT_THAT(shell.recent(), Not(HasSubstr("is new")));
   const auto expect_hint = [&](const std::string& command, const std::string& mutex,
                                const std::string& near) {
     ASSERT_EQ(simba({"run", near, "--", "true"}).code, 0);
     shell.type(tool() + ' ' + command + ' ' + mutex + " -- sh -c 'echo r''an; exec sleep 100'\n");
-    ASSERT_TRUE(shell.shows("ran")) << shell.recent();
+    ASSERT_TRUE(shell.shows("ran\r")) << shell.recent();
     EXPECT_THAT(shell.recent(), HasSubstr("'" + mutex + "' is new; did you mean '" + near + "'?"));
     shell.type(kCtrlC);
     expect_code("130");
@@ -71,7 +71,7 @@ TEST_F(TerminalTest, ANewMutexWithANearNameIsSaidToAPersonOnly) {
   expect_hint("lead", "biling", "billing");
   expect_hint("schedule --every 1h", "odrers", "orders");
   shell.type(tool() + " ls apq/; echo do''ne\n");
-  ASSERT_TRUE(shell.shows("done")) << shell.recent();
+  ASSERT_TRUE(shell.shows("done\r")) << shell.recent();
   EXPECT_THAT(shell.recent(), HasSubstr("no mutex is held under 'apq/'; did you mean 'app/'?"));
 }
 
@@ -79,7 +79,7 @@ TEST_F(TerminalTest, QuietWaitingShowsNothing) {
   const auto holder = start_script({"x"}, "echo $$ > pid; exec sleep 100");
   ASSERT_GT(pid_in("pid"), 0);
   shell.type(run + "-q --wait 300ms x -- true; echo do''ne\n");
-  ASSERT_TRUE(shell.shows("done")) << shell.recent();
+  ASSERT_TRUE(shell.shows("done\r")) << shell.recent();
   EXPECT_THAT(shell.recent(), Not(HasSubstr("waiting for")));
 }
 
@@ -95,20 +95,25 @@ TEST_F(TerminalTest, CtrlZStopsTheJobAndFgContinuesIt) {
 }
 
 TEST_F(TerminalTest, AStoppedJobLosesTheMutexAndEnds) {
-  shell.type(
-      run +
-      "--ttl 1s --transition 500ms x -- sh -c 'echo $$ > pid; echo rea''dy; exec sleep 100'\n");
-  ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
-  const pid_t program = pid_in("pid");
-  shell.type(kCtrlZ);
-  ASSERT_TRUE(shell.shows("Stopped")) << shell.recent();
-  const auto successor = start_successor("pid");
-  EXPECT_EQ(successor->wait(), 0);
-  EXPECT_EQ(successor->out(), "alone\n");
-  EXPECT_FALSE(is_alive(program));
-  shell.type("fg\n");
-  EXPECT_TRUE(shell.shows("lost 'x'")) << shell.recent();
-  expect_code("70");
+  // Whether another finds the program gone when it has the mutex. A machine that stands still may
+  // cost a short lease its margin, or the mutex before the job is stopped.
+  const auto ends_in_time = [&](const std::string& lease) {
+    shell.type(run + lease + " x -- sh -c 'echo $$ > pid; echo rea''dy; exec sleep 100'\n");
+    EXPECT_TRUE(shell.shows("ready\r")) << shell.recent();
+    shell.type(kCtrlZ);
+    if (!shell.shows("Stopped", std::chrono::seconds{10})) return false;
+    const auto successor = start_successor("pid");
+    EXPECT_EQ(successor->wait(), 0);
+    EXPECT_TRUE(eventually([&] { return !is_alive(pid_in("pid")); }));
+    shell.type("fg\n");
+    EXPECT_TRUE(shell.shows("lost 'x'")) << shell.recent();
+    expect_code("70");
+    return successor->out() == "alone\n";
+  };
+  const std::string longer = "--ttl 2s --transition 8s --kill-after 500ms";
+  EXPECT_TRUE(ends_in_time("--ttl 1s --transition 500ms") || ends_in_time(longer) ||
+              ends_in_time(longer))
+      << shell.recent();
 }
 
 TEST_F(TerminalTest, CtrlZStopsTheWaitingToo) {
@@ -119,7 +124,7 @@ TEST_F(TerminalTest, CtrlZStopsTheWaitingToo) {
   shell.type(kCtrlZ);
   ASSERT_TRUE(shell.shows("Stopped")) << shell.recent();
   shell.type("touch go; fg\n");
-  EXPECT_TRUE(shell.shows("ran")) << shell.recent();
+  EXPECT_TRUE(shell.shows("ran\r")) << shell.recent();
 }
 
 TEST_F(TerminalTest, LeavesTheTerminalToTheRestOfAPipeline) {
