@@ -5,6 +5,7 @@
 
 #include "simba/mongodb.h"
 #include "testing/contract.h"
+#include "testing/patient_store.h"
 #include "testing/servers/mongodb.h"
 #include "testing/servers/turn.h"
 
@@ -38,7 +39,8 @@ class MongodbSetContract : public StoreContract {
   std::shared_ptr<Store> connect() override {
     if (set_ == nullptr) return nullptr;
     static std::atomic<int> count{0};
-    return open_mongodb(mongodb_options(set_->url("appName=contract-" + std::to_string(++count))));
+    return std::make_shared<PatientStore>(
+        open_mongodb(mongodb_options(set_->url("appName=contract-" + std::to_string(++count)))));
   }
 
  private:

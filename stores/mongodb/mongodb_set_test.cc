@@ -56,9 +56,9 @@ TEST_F(MongodbSetTest, ATermOutlivesAStepDownAndTokensGrowAcrossIt) {
 
 TEST_F(MongodbSetTest, OwnersKeepTheirTermsWhilePrimariesStepDownAndDie) {
   const Client client(open("owner")), rival(open("rival"));
-  Contender owner(client, "kept", lease(20s, 10s));
+  Contender owner(client, "kept", lease(60s, 30s));
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }, 60s));
-  Contender waiter(rival, "kept", lease(20s, 10s));
+  Contender waiter(rival, "kept", lease(60s, 30s));
   const Token token = owner.token();
   set->step_down();
   set->await_all();

@@ -10,7 +10,7 @@ if(SIMBA_BUILD_TESTS AND NOT SIMBA_SANITIZE STREQUAL thread)
     DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 120 WEIGHT 2)
 
   simba_add_test(NAME ensemble_contract_test SOURCES ensemble_contract_test.cc
-    DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 180 WEIGHT 2 WHOLE)
+    DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 300 WEIGHT 2 WHOLE)
 
   # Java beside ours: Curator's contender, and a tool for the server's files. Compiled where that is possible; what
   # needs it is skipped where not.
