@@ -46,7 +46,7 @@ class Contender {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  void stop() { EXPECT_TRUE(process_->stop(SIGTERM, 10s)) << name; }
+  void stop() { EXPECT_TRUE(process_->stop(SIGTERM, 60s)) << name; }
   void kill() {
     killed_at_ = std::chrono::steady_clock::now().time_since_epoch().count();
     process_->kill();
@@ -65,7 +65,7 @@ class Contender {
 
 class CuratorTest : public ZookeeperTest {
  protected:
-  static constexpr milliseconds kTimeout = 4s;
+  static constexpr milliseconds kTimeout = 8s;  // longer than a busy machine stands still
 
   void SetUp() override {
     ZookeeperTest::SetUp();
@@ -88,7 +88,7 @@ class CuratorTest : public ZookeeperTest {
         id, std::vector<std::string>{SIMBA_CONTENDER,
                                      "zookeeper://" + servers + "?tick=500&session-timeout=" +
                                          std::to_string(kTimeout.count()),
-                                     m, id, "2000", "1000"});
+                                     m, id, "6000", "3000"});
   }
   servers::Turn turn_;
 
@@ -137,7 +137,7 @@ TEST_F(CuratorTest, AKilledCuratorIsSucceededByOurs) {
   theirs->kill();
   ASSERT_TRUE(mine->waits_for("acquired")) << mine->log();
   const nanoseconds took{mine->times("acquired")[0] - theirs->killed_at()};
-  EXPECT_LT(took, kTimeout + 500ms + 3s) << "session timeout, a tick, and a busy machine";
+  EXPECT_LT(took, kTimeout + 500ms + 10s) << "session timeout, a tick, and a busy machine";
 }
 
 TEST_F(CuratorTest, AKilledOneOfOursIsSucceededByCurator) {

@@ -25,7 +25,7 @@ namespace simba::zookeeper {
 using namespace std::chrono_literals;
 
 // Looks again and again until `done()`; false when that took too long.
-bool eventually(const std::function<bool()>& done, milliseconds patience = 20s);
+bool eventually(const std::function<bool()>& done, milliseconds patience = 60s);
 
 // A client without anything of ours in it, to prepare and to look.
 class Raw {
@@ -55,12 +55,12 @@ class ZookeeperTest : public ::testing::Test {
   void SetUp() override;
 
   // Options for the server of the case.
-  ZookeeperOptions options(milliseconds session_timeout = 6s) const;
+  ZookeeperOptions options(milliseconds session_timeout = 60s) const;
   // A store with a session of its own, as another process would have.
   std::shared_ptr<Store> connect() const { return open_alone(options()); }
   Raw& raw();
 
-  static LocalTime soon(milliseconds after = 5s) { return BootClock::now() + after; }
+  static LocalTime soon(milliseconds after = 30s) { return BootClock::now() + after; }
   // Answers that must be observations; anything else throws.
   static Observation take(Store& store, std::string_view mutex, std::string_view id,
                           milliseconds ttl = 60s, milliseconds transition = 30s, Token floor = 0);
