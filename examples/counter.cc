@@ -33,8 +33,8 @@ void add_one(const std::string& file) {
 
 bool count(const simba::Client& client, const std::string& file) {
   // [lock_manager]
-  simba::LockManager manager = simba::LockManager::of(client);         // one per client
-  simba::LockManager::Lock lock = manager.create_lock("counter", 4s);  // not active yet
+  simba::LockManager manager = simba::LockManager::of(client);          // one per client
+  simba::LockManager::Lock lock = manager.create_lock("counter", 30s);  // not active yet
   for (int round = 0; round < kRounds; ++round) {
     if (!lock.try_lock_for(60s)) return false;
     add_one(file);  // read, modify, write

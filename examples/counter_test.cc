@@ -25,7 +25,7 @@ TEST(CounterTest, ManyThreadsOfManyProcessesLoseNoUpdateOnMongodb) {
     command.directory = directory.path();
     command.log = out;
     servers::Process counter(command);
-    ASSERT_TRUE(counter.wait(std::chrono::seconds(100)));
+    ASSERT_TRUE(counter.wait(std::chrono::seconds(200)));
     std::stringstream said;
     said << std::ifstream(out).rdbuf();
     EXPECT_EQ(said.str(), "4 processes of 4 threads counted to 400 of 400\n");

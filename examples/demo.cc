@@ -20,6 +20,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -34,11 +35,11 @@ using simba::milliseconds;
 using simba::Token;
 
 constexpr const char* kMutex = "demo";
-constexpr milliseconds kTtl{1500};
-constexpr milliseconds kTransition{1000};
+constexpr milliseconds kTtl{2000};
+constexpr milliseconds kTransition{2000};
 constexpr milliseconds kPeriod{400};
 constexpr milliseconds kWork{50};
-constexpr auto kPatience = 12s;  // with one step of the story
+constexpr auto kPatience = 30s;  // with one step of the story
 
 // What a contender tells the narrator, through a pipe; small enough to arrive whole.
 struct Line {
@@ -53,6 +54,7 @@ simba::ContendOptions lease() {
   options.ttl = kTtl;
   options.transition = kTransition;
   options.jitter = {milliseconds{0}, milliseconds{200}};
+  options.renew_at = 0.2;  // early: a machine that stands still does not spoil the story
   return options;
 }
 
@@ -135,6 +137,7 @@ class Narrator {
 
 void Narrator::hire(char name) {
   const pid_t pid = fork();
+  if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (pid == 0) {
     fcntl(pipe_[1], F_SETFL, 0);
     std::_Exit(contend(url_, pipe_[1]));
