@@ -30,7 +30,7 @@ class DoctorServersTest : public ServerToolTest {
     EXPECT_EQ(ask({"bench", "--seconds", "1"}).code, exit_code::kOk);
   }
   Result well() const {
-    return without_warning([&] { return ask({"doctor", "--ttl", "60s"}); });
+    return in_a_calm_moment([&] { return ask({"doctor", "--ttl", "60s"}); });
   }
   void expect_clock() const {
     EXPECT_THAT(well().out, ContainsRegex("ok +clock +the store's differs from ours by "));

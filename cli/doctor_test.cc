@@ -29,7 +29,7 @@ class DoctorTest : public ToolTest {
 };
 
 TEST_F(DoctorTest, AGoodStoreIsOkInEveryLine) {
-  const Result result = without_warning([&] { return simba({"doctor", "--ttl", "60s"}); });
+  const Result result = in_a_calm_moment([&] { return simba({"doctor", "--ttl", "60s"}); });
   EXPECT_EQ(result.code, exit_code::kOk) << result.out << result.err;
   for (const char* check : {"lease", "server", "file", "rights", "room", "answers", "wake-ups"}) {
     EXPECT_THAT(result.out, ContainsRegex(std::string("(^|\n)ok +") + check + " +[^\n]+\n"));

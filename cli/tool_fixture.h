@@ -77,9 +77,9 @@ class ToolTest : public ::testing::Test {
     std::string out, err;
   };
   Result simba(const Words& arguments, Process::Setting setting = {}) const;
-  // What `simba doctor` answers as soon as it warns of nothing. It warns of a machine that stands
-  // still, and rightly: a few times it is asked again.
-  static Result without_warning(const std::function<Result()>& ask);
+  // What `simba doctor` answers as soon as it warns of nothing that takes long. It warns of a
+  // machine that stands still, and rightly: a few times it is asked again.
+  static Result in_a_calm_moment(const std::function<Result()>& ask);
 
   // The number a script wrote into a file, once it is there.
   pid_t pid_in(const std::string& name) const;
