@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -166,8 +167,44 @@ class ConfigFile::Reader {
   const Names sections_ = known_sections();
 };
 
+namespace {
+
+// The parser makes empty documents without an end where it meets a word that begins nothing, as a
+// ',' that is in no list, and loading them takes all memory there is.
+class Progress : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos == begun_) throw YAML::ParserException(mark, "nothing of YAML begins like this");
+    begun_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int begun_ = -1;
+};
+
+void check_progress(const std::string& text) {
+  std::istringstream in(text);
+  YAML::Parser parser(in);
+  Progress progress;
+  while (parser.HandleNextDocument(progress)) continue;
+}
+
+}  // namespace
+
 ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_(name) {
   try {
+    check_progress(text);
     Reader reader(*this);
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (!documents.empty()) reader.read(documents[0]);

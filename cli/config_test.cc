@@ -143,6 +143,12 @@ TEST_F(ConfigTest, PropertiesWithDotsAreTheSame) {
   EXPECT_EQ(value("ttl"), "12s from simba.yaml:5");
 }
 
+// The parser of YAML made documents of it until there was no memory left.
+TEST_F(ConfigTest, WhatBeginsNothingIsRefusedAndNotReadForEver) {
+  write("simba.yaml", ",\n");
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:1: nothing of YAML begins like this"));
+}
+
 TEST_F(ConfigTest, ASecondDocumentIsLeftAloneOrRefusedButNotPassedOver) {
   const std::string first = "simba:\n  store: sqlite:a.db\n---\n";
   write("simba.yaml", first + "spring:\n  config.activate.on-profile: prod\n---\n");
