@@ -133,6 +133,13 @@ TEST_F(RedisTest, AKeyOfAnotherKindIsAnErrorThatSaysSo) {
   EXPECT_EQ(admin()({"TYPE", key()}), "list");
 }
 
+TEST_F(RedisTest, AKeyThatNoMutexCanHaveDoesNotKeepListFromListing) {
+  const auto store = open();
+  take(*store, m, "a~1");
+  admin()({"SET", "simba:{" + m + std::string(300, 'x') + "}", "not a lock", "PX", "60000"});
+  EXPECT_EQ(store->list(m, 10, soon()).size(), 1u);
+}
+
 TEST_F(RedisTest, NamesThatJvmSimbaCannotReadAreRefused) {
   const auto store = open();
   EXPECT_THAT(error_of([&] { store->check_mutex("}x"); }), HasSubstr("slots"));

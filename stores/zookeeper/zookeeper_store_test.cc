@@ -17,6 +17,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+TEST_F(ZookeeperTest, ANodeThatNoMutexCanHaveDoesNotKeepListFromListing) {
+  const auto store = connect();
+  take(*store, m, "a~1");
+  const std::string other = path(m + std::string(300, 'x'));
+  ASSERT_EQ(raw().create(other), ZOK);
+  EXPECT_EQ(store->list(m, 10, soon(60s)).size(), 1U);
+  raw().remove(other);
+}
+
 TEST_F(ZookeeperTest, TheNodesAreThoseOfCurator) {
   const auto store = connect();
   const Observation held = take(*store, m, "me~1");
