@@ -113,7 +113,7 @@ TEST_F(FaultTest, AReleaseAfterALostTakeLeavesNothingBehind) {
 TEST_F(FaultTest, ASessionThatEndsDuringACreationLeavesNoOrphan) {
   start();
   put_relay();
-  const auto store = open_alone(options(4s));
+  const auto store = open_alone(options(8s));
   make_container(*store);
   relay->mute();
   std::this_thread::sleep_for(10ms);
@@ -132,7 +132,7 @@ TEST_F(FaultTest, ASessionThatEndsDuringACreationLeavesNoOrphan) {
 TEST_F(FaultTest, AnExpiredSessionEndsItsTermsAndWakesItsWaiters) {
   start();
   put_relay();
-  const auto store = open_alone(options(4s)), straight = connect_straight();
+  const auto store = open_alone(options(8s)), straight = connect_straight();
   const Token token = take(*store, m, "a~1").owner.token;
   take(*straight, m, "b~1");
   std::atomic<int> wakes{0};
