@@ -13,15 +13,12 @@
 #include <thread>
 #include <vector>
 
-#include "simba/memory.h"
-#include "testing/faulty_store.h"
+#include "core/api_fixture.h"
 
 // The locks of a manager with real threads and the real clock.
 namespace simba {
 namespace {
 
-using namespace std::chrono_literals;
-using testing::FaultyStore;
 using ::testing::HasSubstr;
 using Lock = LockManager::Lock;
 
@@ -29,30 +26,11 @@ static_assert(!std::is_copy_constructible_v<Lock>);
 static_assert(std::is_nothrow_move_constructible_v<Lock>);
 static_assert(noexcept(std::declval<Lock&>().unlock()));
 
-bool eventually(const std::function<bool()>& done) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
-  while (!done()) {
-    if (std::chrono::steady_clock::now() >= until) return done();
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
-
-std::string misuse_of(const std::function<void()>& call) {
-  try {
-    call();
-    return "none";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.errc(), Errc::kMisuse) << error.what();
-    return error.what();
-  }
-}
-
 // A child that ends by itself or is ended after a while: its exit code, or 1000 and its signal.
 int in_child(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(60);
     ::_exit(body());
   }
   int status = 0;
@@ -60,10 +38,8 @@ int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
-class LockManagerTest : public ::testing::Test {
+class LockManagerTest : public ApiTest {
  protected:
-  const std::shared_ptr<Store> rows = make_memory();  // without faults
-  const std::shared_ptr<FaultyStore> store = std::make_shared<FaultyStore>(rows);
   Client client{store};
   LockManager manager = LockManager::of(client, slow());
 
@@ -74,9 +50,7 @@ class LockManagerTest : public ::testing::Test {
     strategy.max_jitter = 20ms;
     return strategy;
   }
-  bool is_free(std::string_view id) {
-    return std::get<Observation>(rows->observe({&id, 1}, BootClock::now() + 1s).at(0)).is_free();
-  }
+  bool is_free(std::string_view id) { return row(id).is_free(); }
   void on_another_thread(const std::function<void()>& work) { std::thread(work).join(); }
 };
 
