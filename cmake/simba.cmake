@@ -98,11 +98,23 @@ function(simba_add_library)
     ARCHIVE COMPONENT simba_development)
 endfunction()
 
+# simba_add_test_headers(): GoogleTest and what most tests include besides, read once instead of two hundred times.
+function(simba_add_test_headers)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
+  add_library(simba_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
+  target_link_libraries(simba_test_headers PRIVATE simba_warnings GTest::gtest_main
+    $<TARGET_NAME_IF_EXISTS:GTest::gmock>)
+  target_compile_features(simba_test_headers PRIVATE cxx_std_20)
+  target_compile_options(simba_test_headers PRIVATE -O0)
+  target_precompile_headers(simba_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <atomic> <chrono> <functional> <memory> <mutex>
+    <optional> <string> <thread> <vector>)
+endfunction()
+
 # simba_add_test(NAME name SOURCES file... [DEPS target...] [LABELS unit|sleeping|cpu] [TIMEOUT seconds] [WEIGHT n]
 #                [WHOLE])
 #
 # Makes the GoogleTest program <name>. Each case is a ctest entry "<folder>/<Suite>.<Case>". The label says how the
-# case is run: unit in parallel, sleeping with many at once because it waits, cpu alone.
+# case is run: unit in parallel, sleeping with many at once because it waits, cpu after them, one per processor.
 #   WEIGHT  how many of the sixteen places of the sleeping cases one case takes: more than 1 where it works a server
 #   WHOLE   for many cases of milliseconds each, or some that share what is dear: one entry "<folder>/<name>" runs them
 #           all and writes gtest/<folder>/<name>.xml, from which script/test counts the cases. The single cases are
@@ -132,6 +144,7 @@ function(simba_add_test)
     GTest::gtest_main $<TARGET_NAME_IF_EXISTS:GTest::gmock>)
   if(NOT arg_LABELS STREQUAL cpu)
     target_compile_options(${arg_NAME} PRIVATE -O0)  # half the time to build; what is tested stays optimised
+    target_precompile_headers(${arg_NAME} REUSE_FROM simba_test_headers)
   endif()
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   if(arg_WHOLE)

@@ -6,7 +6,8 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root" || exit
 jobs=$(nproc)
-export CCACHE_NOHASHDIR=1 # another build folder with the same flags finds what this one has compiled
+# Another build folder or clone with the same flags finds what this one has compiled; precompiled headers are cached.
+export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$root CCACHE_SLOPPINESS=pch_defines,time_macros
 
 live='' bold='' red='' green='' dim='' plain=''
 if [[ -t 1 && ${TERM:-dumb} != dumb ]]; then
