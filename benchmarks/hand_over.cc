@@ -64,7 +64,7 @@ int hand_over_peer(char** arguments) {
 
 void hand_over_to_one_of_many(const Settings& settings, Report& report) {
   const Pinned pin;
-  Crowd crowd{.store = "sqlite", .waiters = {1, 10, 100}, .url = {}, .note = {}};
+  Crowd crowd{.store = "sqlite", .waiters = {1, 10, 100, 200}, .url = {}, .note = {}};
   crowd.url = [&](int waiters) { return settings.url("crowd-" + std::to_string(waiters) + ".db"); };
   add_crowd_rows(crowd, settings, report);
 }

@@ -72,12 +72,13 @@ Renewals watch_renewals(const RenewalRun& run) {
   return seen;
 }
 
-void add_renewal_rows(const std::string& store, const std::string& url, Report& report) {
-  const Renewals seen = watch_renewals({.url = url, .count = 10'000});
-  Row row = cpu_row(store + " renewal of 10,000, CPU", seen.percent(), 10, seen.all_well());
+void add_renewal_rows(const std::string& store, const std::string& url, Report& report, int count) {
+  const Renewals seen = watch_renewals({.url = url, .count = count});
+  const std::string what = store + " renewal of " + std::to_string(count / 1'000) + ",000, ";
+  Row row = cpu_row(what + "CPU", seen.percent(), 10, seen.all_well());
   row.note = seen.text();
   report.add(row);
-  report.add(batch_row(store + " renewal, claims per call", seen.per_call()));
+  report.add(batch_row(what + "claims per call", seen.per_call()));
 }
 
 Row cpu_row(std::string name, double percent, double most, bool all_well) {

@@ -54,8 +54,9 @@ struct RenewalRun {
 };
 Renewals watch_renewals(const RenewalRun& run);
 
-// "... renewal of 10,000, CPU" and "... renewal, claims per call".
-void add_renewal_rows(const std::string& store, const std::string& url, Report& report);
+// "... renewal of 10,000, CPU" and "... renewal of 10,000, claims per call".
+void add_renewal_rows(const std::string& store, const std::string& url, Report& report,
+                      int count = 10'000);
 Row cpu_row(std::string name, double percent, double most, bool all_well);
 Row batch_row(std::string name, double per_call);
 

@@ -25,9 +25,11 @@ constexpr Named kBenchmarks[] = {
     {"sqlite-lost", sqlite_lost_attempt},
     {"memory-pair", memory_pair},
     {"renewal", renewal},
+    {"renewal-of-many", renewal_of_many},
     {"hand-over", hand_over},
     {"hand-over-crowd", hand_over_to_one_of_many},
     {"fairness", fairness},
+    {"takeover", takeover},
     {"command", command},
     {"idle-contenders", idle_contenders},
 #ifdef SIMBA_BENCH_MYSQL
@@ -71,6 +73,7 @@ constexpr Peer kPeers[] = {
     {"hand-over", hand_over_peer},
     {"crowd", crowd_peer},
     {"fairness", fairness_peer},
+    {"takeover", takeover_peer},
     {"idle", idle_contenders_peer},
 #ifdef SIMBA_BENCH_MYSQL
     {"mysql-catch", mysql_catch_peer},

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +24,11 @@ Process::Process(std::vector<std::string> words) {
   if (error == 0) return;
   std::fprintf(stderr, "simba_bench: cannot run %s: %s\n", arguments[0], std::strerror(error));
   std::exit(2);
+}
+
+void Process::end(int signal) {
+  kill(id_, signal);
+  wait();
 }
 
 int Process::wait() {

@@ -18,6 +18,7 @@ class Process {
   Process& operator=(Process&&) = delete;
   ~Process() { wait(); }
 
+  void end(int signal);
   // Its exit code.
   int wait();
 

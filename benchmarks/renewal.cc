@@ -1,4 +1,4 @@
-// SQLite: a thousand mutexes held by one process: what their renewal costs.
+// SQLite: thousands of mutexes held by one process: what their renewal costs.
 #include <vector>
 
 #include "benchmarks/held.h"
@@ -48,6 +48,10 @@ void renewal(const Settings& settings, Report& report) {
   batch.note = fixed(static_cast<double>(seen.calls) / rounds, 1) + " transactions per round, " +
                fixed(rounds, 1) + " rounds in " + fixed(seen.seconds, 0) + " s";
   report.add(batch);
+}
+
+void renewal_of_many(const Settings& settings, Report& report) {
+  add_renewal_rows("sqlite", settings.url("renew-many.db"), report, 100'000);
 }
 
 }  // namespace simba::bench
