@@ -12,5 +12,5 @@ foreach(_patch ${_patches})
   simba_add_program(NAME simba_tortured_${_name} SOURCES ${_torture} ${_mutated} DEPS ${_deps})
   add_test(NAME torture/Planted.${_name}
     COMMAND simba_tortured_${_name} --store sqlite --seconds 150 --must-break)
-  set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS cpu TIMEOUT 300 PROCESSORS 2)
+  set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS cpu TIMEOUT 300)
 endforeach()
