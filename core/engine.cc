@@ -106,14 +106,9 @@ void Engine::start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at) {
     activate(*who);
   }
   want_hints(who);
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     apply_and_submit(*who, who->machine.start(who->goal, out.now, give_up_at), out);
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline,
@@ -151,52 +146,30 @@ Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalT
     return become(*who, executor_->now());  // it may have been granted just then
   }
   want_hints(who);
-  Outbox again;
-  {
-    const std::lock_guard lock(guard_);
-    again.now = executor_->now();
+  step([&](Outbox& again) {
     // After an error its own pause decides.
     if (!who->trouble) apply_and_submit(*who, who->machine.wake(again.now), again);
-    launch(again);
-  }
-  flush(again);
+  });
   return Inline::kOpen;
 }
 
 void Engine::stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience) {
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     if (who->audience) who->audience->strand.forget_others();
     const nanoseconds with_work = patience.value_or(who->machine.timing().patience);
     apply_and_submit(*who, who->machine.stop(out.now, with_work), out);
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 void Engine::give_up(const std::shared_ptr<Enrolled>& who) {
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
-    apply_and_submit(*who, who->machine.give_up(out.now), out);
-    launch(out);
-  }
-  flush(out);
+  step([&](Outbox& out) { apply_and_submit(*who, who->machine.give_up(out.now), out); });
 }
 
 void Engine::finish(const std::shared_ptr<Enrolled>& who) {
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     apply_and_submit(*who, who->machine.stop(out.now), out);
     apply_and_submit(*who, who->machine.work_done(who->machine.wire_id(), out.now), out);
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 Engine::Inline Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
@@ -279,18 +252,13 @@ void Engine::recall(const std::shared_ptr<Flight>& flight) {
     executor_->call(flight->batch.lane, flight);
     return;
   }
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     batcher_.failed(flight->batch);
     for (const Job& job : flight->batch.jobs) {
       Enrolled& who = *job.who;
       apply_and_submit(who, who.machine.failed(job.number, Errc::kTimeout, out.now), out);
     }
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 bool Engine::OwnCalls::is_due() const {

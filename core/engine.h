@@ -176,6 +176,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
              const Error* error = nullptr);
   bool is_heard() const { return on_event_ || !listeners_.empty(); }
   // Without the lock.
+  template <class Decide>
+  void step(Decide decide);
   void flush(Outbox& out);
   void tell_events(Outbox& out);
   Inline fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor, LocalTime sent,

@@ -16,10 +16,7 @@ using Phase = Contention::Phase;
 }  // namespace
 
 void Engine::completed(Flight& flight) {
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     const auto& [answers, error] = flight.outcome;
     std::vector<Job>& jobs = flight.batch.jobs;
     note_call(flight.outcome, jobs, flight.sent, out);
@@ -32,9 +29,7 @@ void Engine::completed(Flight& flight) {
       batcher_.failed(flight.batch);
       for (const Job& job : jobs) deliver(job, *error, flight.sent, out);
     }
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 Engine::Inline Engine::completed(const Job& job, const Outcome& outcome, LocalTime sent) {

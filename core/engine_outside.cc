@@ -9,50 +9,35 @@
 namespace simba::core {
 
 void Engine::on_alarm() {
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     alarm_ = LocalTime::max();
     while (Timed* timed = deadlines_.pop_due(out.now)) {
       auto& who = static_cast<Enrolled&>(*timed);
       apply_and_submit(who, who.machine.timer(out.now), out);
     }
     drop_unused_watches(out);
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 void Engine::on_hint(const std::weak_ptr<Group>& weak) {
   const auto group = weak.lock();
   if (!group) return;
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     wake_first(*group, out);
     for (Enrolled* member : group->members) {
       if (member->goal == Goal::kObserve) {
         apply_and_submit(*member, member->machine.wake(out.now), out);
       }
     }
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 void Engine::on_own_hint(const std::weak_ptr<Enrolled>& weak) {
   const auto who = weak.lock();
   if (!who) return;
-  Outbox out;
-  {
-    const std::lock_guard lock(guard_);
-    out.now = executor_->now();
+  step([&](Outbox& out) {
     if (who->self_) apply_and_submit(*who, who->machine.wake(out.now), out);
-    launch(out);
-  }
-  flush(out);
+  });
 }
 
 void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
@@ -110,14 +95,9 @@ void Engine::run_strand(const std::shared_ptr<Enrolled>& who) {
     }
     if (!notice->silent) who->audience->notify(notice->state);
     if (!notice->state.is_released()) continue;
-    Outbox out;
-    {
-      const std::lock_guard lock(guard_);
-      out.now = executor_->now();
+    step([&](Outbox& out) {
       apply_and_submit(*who, who->machine.work_done(notice->state.self, out.now), out);
-      launch(out);
-    }
-    flush(out);
+    });
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -40,5 +41,18 @@ struct Engine::Outbox {
   const Enrolled* caller = nullptr;  // its thread holds it and looks for itself: not poked
   LocalTime now{};
 };
+
+// One step: something is decided under the lock, what is due is launched, the rest happens outside.
+template <class Decide>
+void Engine::step(Decide decide) {
+  Outbox out;
+  {
+    const std::lock_guard lock(guard_);
+    out.now = executor_->now();
+    decide(out);
+    launch(out);
+  }
+  flush(out);
+}
 
 }  // namespace simba::core
