@@ -49,10 +49,9 @@ void Session::log(LogLevel level, const std::string& line) const {
 }
 
 Observation Session::observe(std::string_view mutex, milliseconds timeout) const {
-  Store& store = engine().store();
-  store.check_mutex(mutex);
+  engine().store().check_mutex(mutex);
   const std::array<std::string_view, 1> names{mutex};
-  Answers answers = store.observe(names, in(timeout));
+  Answers answers = heeded([&](Store& store) { return store.observe(names, in(timeout)); });
   if (answers.size() == 1) {
     if (const auto* seen = std::get_if<Observation>(&answers[0])) return *seen;
     if (const auto* error = std::get_if<Error>(&answers[0])) throw *error;
@@ -62,13 +61,13 @@ Observation Session::observe(std::string_view mutex, milliseconds timeout) const
 
 std::vector<Listed> Session::list(std::string_view prefix, std::size_t limit,
                                   milliseconds timeout) const {
-  return engine().store().list(prefix, limit, in(timeout));
+  return heeded([&](Store& store) { return store.list(prefix, limit, in(timeout)); });
 }
 
 Observation Session::evict(std::string_view mutex, std::string_view wire_id, Token token,
                            Eviction how, milliseconds timeout) const {
   engine().store().check_mutex(mutex);
-  return engine().store().evict(mutex, wire_id, token, how, in(timeout));
+  return heeded([&](Store& store) { return store.evict(mutex, wire_id, token, how, in(timeout)); });
 }
 
 void Session::note_call(LocalTime sent, const Error* error) const {

@@ -175,6 +175,16 @@ Effects Contention::failed(std::uint64_t number, Errc code, LocalTime now) {
   return effects;
 }
 
+// What it knows of the new store, if anything, is given back like any other trace.
+Effects Contention::replaced(LocalTime now) {
+  Effects effects;
+  if (phase_ == Phase::kHolding || phase_ == Phase::kEnding) {
+    lose(effects, {LossReason::kReplaced, {}}, MutexOwner::none());
+  }
+  drive(effects, now);
+  return effects;
+}
+
 Effects Contention::overheard(const Observation& seen, LocalTime now) {
   Effects effects;
   if (phase_ != Phase::kTrying || call_ || seen.now < owner_seen_at_) return effects;

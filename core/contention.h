@@ -116,6 +116,8 @@ class Contention {
   // The question found the mutex free, but it is another one's turn.
   Effects passed_over(std::uint64_t number, LocalTime now);
   Effects failed(std::uint64_t number, Errc code, LocalTime now);
+  // Somebody in this process was told that the store is another one now.
+  Effects replaced(LocalTime now);
   // What somebody else in this process was answered about the same mutex.
   Effects overheard(const Observation& seen, LocalTime now);
   // Nobody wants to be told of changes: none are made.

@@ -285,6 +285,10 @@ std::shared_ptr<Flight> Engine::OwnCalls::take() {
   return std::move(who_->handed_);
 }
 
+void Engine::store_was_replaced() {
+  step([this](Outbox& out) { end_all_terms(out); });
+}
+
 Engine::Snapshot Engine::snapshot(const Enrolled& who) const {
   const std::lock_guard lock(guard_);
   return {who.machine.phase(),

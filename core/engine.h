@@ -96,6 +96,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   using Listener = std::function<void(std::span<const Event>)>;
   std::shared_ptr<const Listener> listen(Listener listener);
 
+  // The store is not the one it was: all terms are over.
+  void store_was_replaced();
+
   struct Snapshot {
     Contention::Phase phase;
     bool has_answer;
@@ -162,6 +165,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void wake_first(Group& group, Outbox& out);
   void wake_bereft(Outbox& out);
   void give_back(const Farewell& farewell, Outbox& out);
+  void end_all_terms(Outbox& out);
   void launch(Outbox& out);
   static void hand_out(std::shared_ptr<Flight> flight, Outbox& out);
   void drop_unwanted(Batch& batch, Outbox& out);

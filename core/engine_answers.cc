@@ -23,12 +23,13 @@ void Engine::completed(Flight& flight) {
     if (!error) {
       batcher_.succeeded(flight.batch);
       for (std::size_t i = 0; i < jobs.size(); ++i) deliver(jobs[i], answers[i], flight.sent, out);
-    } else if (jobs.size() > 1 && !error->is_transient()) {
+    } else if (jobs.size() > 1 && !error->is_transient() && error->errc() != Errc::kReplaced) {
       batcher_.split(flight.batch);
     } else {
       batcher_.failed(flight.batch);
       for (const Job& job : jobs) deliver(job, *error, flight.sent, out);
     }
+    if (error && error->errc() == Errc::kReplaced) end_all_terms(out);
   });
 }
 
@@ -42,6 +43,7 @@ Engine::Inline Engine::completed(const Job& job, const Outcome& outcome, LocalTi
     note_call(outcome, {&job, 1}, sent, out);
     if (outcome.error) {
       deliver(job, *outcome.error, sent, out);
+      if (outcome.error->errc() == Errc::kReplaced) end_all_terms(out);
     } else {
       deliver(job, outcome.answers.front(), sent, out);
     }
@@ -83,6 +85,19 @@ void Engine::complain(std::string_view mutex, const Error& error, Outbox& out) {
   if (!line) return;
   const LogLevel level = error.is_transient() ? LogLevel::kWarning : LogLevel::kError;
   out.lines.push_back({level, *line});
+}
+
+// Whoever was told, it concerns all: the next call of another would go to the new store, which
+// knows nothing of its term.
+void Engine::end_all_terms(Outbox& out) {
+  for (const auto& [mutex, weak] : groups_) {
+    const auto group = weak.lock();
+    if (!group) continue;
+    for (auto it = group->members.begin(); it != group->members.end();) {
+      Enrolled& member = **it++;
+      apply_and_submit(member, member.machine.replaced(out.now), out);
+    }
+  }
 }
 
 void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& out) {

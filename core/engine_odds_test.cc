@@ -53,6 +53,42 @@ TEST_F(EngineTest, Original13TheRealErrorIsShownAndForgottenWithTheNextAnswer) {
   EXPECT_TRUE(is_owner(leader));
 }
 
+TEST_F(EngineTest, WhoeverIsToldThatTheStoreWasReplacedAllTermsAreOver) {
+  std::vector<Term> terms;
+  for (const char* mutex : {"report", "invoice", "backup"}) {
+    terms.push_back(contend_as("leader", mutex).term);
+  }
+  store->fail_before(Error(Errc::kReplaced, "another file"));
+  observe("something else");
+  for (const Term& term : terms) {
+    EXPECT_FALSE(term.is_owner());
+    EXPECT_TRUE(term.lost().stop_requested());
+    EXPECT_EQ(term.loss().reason, LossReason::kReplaced);
+  }
+}
+
+TEST_F(EngineTest, ABatchThatMeetsAReplacedStoreIsNotSentAgainInHalves) {
+  const std::vector<Contender*> owners{&contend_as("leader", "report"),
+                                       &contend_as("leader", "invoice"),
+                                       &contend_as("leader", "backup")};
+  store->forget();
+  store->fail_before(Error(Errc::kReplaced, "another file"));
+  executor->advance(7s);
+  for (const Contender* owner : owners) {
+    ASSERT_GE(owner->told.size(), 2U);
+    EXPECT_EQ(owner->told[1], "released");
+    EXPECT_TRUE(is_owner(*owner)) << "it contends again";
+  }
+  EXPECT_EQ(store->renewals(), 1U);
+}
+
+TEST_F(EngineTest, AnOperatorsCallThatMeetsAReplacedStoreEndsAllTerms) {
+  const Contender& owner = contend_as("leader", "report");
+  engine->store_was_replaced();
+  executor->run();
+  EXPECT_EQ(owner.told, (Words{"acquired", "released", "acquired"}));
+}
+
 TEST_F(EngineTest, TheLateFailureOfAnEarlierLifeIsNoTroubleOfThisOne) {
   executor->hold_calls();
   Contender& lock = enroll_lock("report");

@@ -46,6 +46,16 @@ class Session {
   const ClientOptions options;
 
  private:
+  // Trouble that concerns more than this call.
+  template <class Call>
+  auto heeded(Call call) const {
+    try {
+      return call(engine().store());
+    } catch (const Error& error) {
+      if (error.errc() == Errc::kReplaced) engine().store_was_replaced();
+      throw;
+    }
+  }
   void note_call(LocalTime sent, const Error* error) const;
   LocalTime in(milliseconds timeout) const { return engine().executor().now() + bounded(timeout); }
 

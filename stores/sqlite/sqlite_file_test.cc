@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <list>
 #include <thread>
 
+#include "simba/locker.h"
 #include "stores/sqlite/schema.h"
 #include "stores/sqlite/sqlite_fixture.h"
 
@@ -175,6 +177,23 @@ TEST_F(SqliteFile, ThatWasDeletedIsThatWhateverElseGoesWrong) {
               }),
               StartsWith("the store was replaced"));
   sqlite3_close(other);
+}
+
+TEST_F(SqliteFile, ThatWasDeletedEndsAllTermsOfTheProcessWithItsNextCall) {
+  Client client(open_sqlite(options()));
+  std::list<SimbaLocker> locks;
+  std::vector<Term> terms;
+  for (const char* mutex : {"report", "invoice", "backup"}) {
+    locks.emplace_back(client, mutex).lock();
+    terms.push_back(locks.back().term());
+  }
+  remove_file();
+  EXPECT_THAT(error_of([&] { client.observe("somebody else's"); }),
+              StartsWith("the store was replaced"));
+  for (const Term& term : terms) {
+    EXPECT_FALSE(term.is_owner());
+    EXPECT_EQ(term.loss().reason, LossReason::kReplaced);
+  }
 }
 
 TEST_F(SqliteFile, ThatWasReplacedByAnotherIsTheOtherFromThenOn) {
