@@ -10,15 +10,16 @@
 #include "simba/locker.h"
 #include "simba/memory.h"
 
-// A hundred thousand lives of services, as short as they can be: started, stopped, stopped in a
-// callback, destroyed in a callback, and their clients destroyed under running callbacks.
+// A hundred thousand lives of services, as short as they can be: started and stopped, stopped in a
+// callback, destroyed in a callback. Then locks, and clients destroyed under running callbacks.
 namespace simba {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr int kThreads = 4;
-constexpr int kRounds = 20'000;  // of each of the five cases
+constexpr int kRounds = 34'000;  // of each of the first three cases
+constexpr int kFewer = 20'000;
 
 bool eventually(const std::function<bool()>& done) {
   const auto until = std::chrono::steady_clock::now() + 60s;
@@ -37,11 +38,11 @@ struct Count {
 class StressTest : public ::testing::Test {
  protected:
   // Each thread has a mutex of its own but for the last, which they share.
-  void on_threads(const std::function<void(int thread, int round)>& life) {
+  static void on_threads(int rounds, const std::function<void(int thread, int round)>& life) {
     std::vector<std::thread> threads;
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&, thread] {
-        for (int round = 0; round < kRounds / kThreads && !::testing::Test::HasFailure(); ++round) {
+        for (int round = 0; round < rounds / kThreads && !::testing::Test::HasFailure(); ++round) {
           life(thread, round);
         }
       });
@@ -75,7 +76,7 @@ class StressTest : public ::testing::Test {
 };
 
 TEST_F(StressTest, StartAndStop) {
-  on_threads([&](int thread, int round) {
+  on_threads(kRounds, [&](int thread, int round) {
     Count count;
     MutexContendService service(client,
                                 make_contender(mutex(thread, round),
@@ -93,7 +94,7 @@ TEST_F(StressTest, StartAndStop) {
 }
 
 TEST_F(StressTest, StopInACallback) {
-  on_threads([&](int thread, int) {
+  on_threads(kRounds, [&](int thread, int) {
     Count count;
     std::unique_ptr<MutexContendService> service;
     service = std::make_unique<MutexContendService>(
@@ -113,13 +114,12 @@ TEST_F(StressTest, StopInACallback) {
 }
 
 TEST_F(StressTest, DestroyInACallback) {
-  on_threads([&](int thread, int) {
+  on_threads(kRounds, [&](int thread, int) {
     struct Life {
       std::unique_ptr<MutexContendService> service;
       Count count;
     };
     const auto life = std::make_shared<Life>();
-    std::weak_ptr<Life> weak = life;
     life->service = std::make_unique<MutexContendService>(
         client, make_contender("m" + std::to_string(thread),
                                {[life = life.get()](const MutexState&) {
@@ -137,7 +137,7 @@ TEST_F(StressTest, DestroyInACallback) {
 }
 
 TEST_F(StressTest, LockAndUnlock) {
-  on_threads([&](int thread, int round) {
+  on_threads(kFewer, [&](int thread, int round) {
     SimbaLocker locker(client, mutex(thread, round));
     if (round % 3 == 0) {
       if (locker.try_lock()) locker.unlock();
@@ -150,7 +150,7 @@ TEST_F(StressTest, LockAndUnlock) {
 }
 
 TEST_F(StressTest, TheClientIsDestroyedWhileCallbacksRun) {
-  on_threads([&](int thread, int round) {
+  on_threads(kFewer, [&](int thread, int round) {
     const auto count = std::make_shared<Count>();
     auto own = std::make_unique<Client>(store, patient());
     auto service = std::make_unique<MutexContendService>(

@@ -6,14 +6,14 @@
 #   install static|shared           installs the libraries alone into SCRATCH/KIND/prefix
 #   find_package static|shared      a project that finds that installation
 #   pkg_config static|shared        a compiler that asks pkg-config
-#   in_tree add_subdirectory|fetch_content   a project that builds the source as part of itself
+#   in_tree add_subdirectory|fetch_content static|shared   a project that builds the source as part of itself
 #   outside_store static            a store from outside, with the installed contract suite
 #   simulated static                somebody's own code, in the installed simulation
 #   install_tool tool               the command of the build around SCRATCH, installed into a prefix and used there
 #   in_packages shared              each file of these two installations is in one Debian package
 #   verify_unit tool                what systemd thinks of the installed unit
 set -euo pipefail
-source=$1 scratch=$2 step=$3 kind=$4
+source=$1 scratch=$2 step=$3 kind=$4 linkage=${5:-}
 here=$source/testing/packaging
 prefix=$scratch/$kind/prefix
 export CCACHE_NOHASHDIR=1
@@ -23,7 +23,11 @@ fail() {
   exit 1
 }
 
-# With the flags of the dev preset: what the build around has compiled, ccache does not compile again.
+# tree NAME: a folder to build in, beside that of the build around.
+tree() { printf '%s-outside-%s' "${scratch%/*}" "$1"; }
+
+# With the flags of the dev preset, and as deep in the tree: what the build around has compiled, ccache does not compile
+# again.
 configure() {
   local launcher=()
   if command -v ccache > /dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
@@ -46,13 +50,14 @@ run() {
 }
 
 install() {
-  local shared=OFF
+  local dir shared=OFF
+  dir=$(tree "$kind")
   [[ $kind == static ]] || shared=ON
   rm -rf "$prefix"
-  configure -S "$source" -B "$scratch/$kind/build" -DBUILD_SHARED_LIBS=$shared -DCMAKE_INSTALL_PREFIX="$prefix" \
+  configure -S "$source" -B "$dir" -DBUILD_SHARED_LIBS=$shared -DCMAKE_INSTALL_PREFIX="$prefix" \
     -DSIMBA_BUILD_TESTS=OFF -DSIMBA_BUILD_TOOL=OFF -DSIMBA_BUILD_BENCHMARKS=OFF -DSIMBA_BUILD_EXAMPLES=OFF
-  build "$scratch/$kind/build"
-  cmake --install "$scratch/$kind/build" > "$scratch/install.log"
+  build "$dir"
+  cmake --install "$dir" > "$scratch/install.log"
   [[ -f $prefix/include/simba/simba.h ]] || fail "the headers were not installed"
   # Nothing that is installed may know where it was built; the prefix itself may be inside the tree.
   local found
@@ -78,9 +83,11 @@ pkg_config() {
 }
 
 in_tree() {
-  local dir=$scratch/$kind
+  local dir shared=OFF
+  dir=$(tree "$kind-$linkage")
+  [[ $linkage == static ]] || shared=ON
   rm -rf "$dir"
-  configure -S "$here/outside" -B "$dir" -DHOW="$kind" -DSIMBA_SOURCE="$source"
+  configure -S "$here/outside" -B "$dir" -DHOW="$kind" -DSIMBA_SOURCE="$source" -DBUILD_SHARED_LIBS=$shared
   build "$dir" --target program program_with_all
   run "$dir/program"
   run "$dir/program_with_all"
