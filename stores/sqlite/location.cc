@@ -1,20 +1,18 @@
 #include "stores/sqlite/location.h"
 
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <pwd.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <vector>
+
+#include "stores/sqlite/file_system.h"
 
 namespace simba {
 namespace sqlite {
@@ -24,29 +22,6 @@ namespace fs = std::filesystem;
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(Errc::kMisconfigured, "sqlite: " + why);
-}
-
-// Local file systems whose locks, shared memory and notifications hold among the processes of one
-// host. Overlay takes only local ones as its writable layer.
-void check_file_system(const fs::path& directory) {
-  constexpr long kZfs = 0x2fc12fc1;
-  constexpr std::array kKnown{long{EXT4_SUPER_MAGIC},
-                              long{XFS_SUPER_MAGIC},
-                              long{BTRFS_SUPER_MAGIC},
-                              long{F2FS_SUPER_MAGIC},
-                              kZfs,
-                              long{TMPFS_MAGIC},
-                              long{OVERLAYFS_SUPER_MAGIC}};
-  struct statfs info {};
-  if (statfs(directory.c_str(), &info) != 0) fail_system(errno, "look at", directory);
-  const long type = static_cast<long>(info.f_type);
-  if (std::find(kKnown.begin(), kKnown.end(), type) != kKnown.end()) return;
-  char hex[32];
-  std::snprintf(hex, sizeof hex, "0x%lx", static_cast<unsigned long>(type));
-  refuse(
-      directory.string() + " is on a file system of type " + hex +
-      ", which is not one of ext4, xfs, btrfs, f2fs, zfs, tmpfs, overlay; on network and unknown "
-      "file systems locks do not hold: put the file on a local disk");
 }
 
 void check_directory(const fs::path& directory) {

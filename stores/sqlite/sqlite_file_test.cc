@@ -320,6 +320,34 @@ TEST_F(SqliteFile, OnAFullDiskChangesNothingAndGoesOnWhenThereIsSpace) {
                             HasSubstr("all kept")));
 }
 
+TEST_F(SqliteFile, OnAnOverlayIsAsGoodAsWhatTheOverlayWritesTo) {
+  const auto opened_on = [&](const char* below) {
+    return in_child([&]() -> std::string {
+      const std::string base = directory.string() + "/base of it",
+                        top = directory.string() + "/top";
+      const std::string layers =
+          "lowerdir=" + top + ",upperdir=" + base + "/upper,workdir=" + base + "/work";
+      if (unshare(CLONE_NEWNS) != 0 ||
+          mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+          !fs::create_directory(base) || !fs::create_directory(top) ||
+          mount(below, base.c_str(), below, 0, "mode=700") != 0 ||
+          !fs::create_directory(base + "/upper") || !fs::create_directory(base + "/work") ||
+          mount("overlay", top.c_str(), "overlay", 0, layers.c_str()) != 0) {
+        return "cannot mount";
+      }
+      fs::permissions(top, fs::perms::owner_all);
+      return why_not_opened(fs::path(top) / "locks.db");
+    });
+  };
+  const std::string on_tmpfs = opened_on("tmpfs");
+  fs::remove(directory / "base of it");
+  fs::remove(directory / "top");
+  const std::string on_ramfs = opened_on("ramfs");
+  if (on_tmpfs == "cannot mount") GTEST_SKIP() << "needs to mount an overlay";
+  EXPECT_EQ(on_tmpfs, "none");
+  EXPECT_THAT(on_ramfs, HasSubstr("an overlay that writes to a file system of type 0x858458f6"));
+}
+
 TEST_F(SqliteFile, NeedsABootIdAndAClockThatIsNotShifted) {
   std::ofstream(directory / "shifted") << "monotonic 0 0\nboottime 86400 0\n";
   std::ofstream(directory / "empty").close();

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <filesystem>
+
+namespace simba::sqlite {
+
+// Throws Error (kMisconfigured) unless the directory is on a local file system whose locks, shared
+// memory and notifications hold among the processes of one host.
+void check_file_system(const std::filesystem::path& directory);
+
+}  // namespace simba::sqlite
