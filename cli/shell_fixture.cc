@@ -12,14 +12,19 @@
 
 namespace simba::cli {
 
-Shell::Shell(const std::filesystem::path& directory, const std::string& store) {
+Shell::Shell(const std::filesystem::path& directory, const std::string& store,
+             const Words& program) {
+  Words words{"/usr/bin/env", "PS1=> ", "SIMBA_STORE=" + store};
+  words.insert(words.end(), program.begin(), program.end());
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
   const winsize size{40, 200, 0, 0};
   pid_ = forkpty(&fd_, nullptr, nullptr, &size);
   if (pid_ < 0) throw std::system_error(errno, std::generic_category(), "forkpty");
   if (pid_ != 0) return;
   if (chdir(directory.c_str()) != 0) _exit(99);
-  execl("/usr/bin/env", "env", "PS1=> ", ("SIMBA_STORE=" + store).c_str(), "bash", "--norc",
-        "--noprofile", "--noediting", "-i", nullptr);
+  execv(arguments[0], arguments.data());
   _exit(99);
 }
 
@@ -54,9 +59,9 @@ void Shell::read_screen() {
   }
 }
 
-void TerminalTest::expect_code(const std::string& code) {
-  shell.type("echo co''de=$?\n");
-  EXPECT_TRUE(shell.shows("code=" + code + "\r")) << shell.recent();
+void TerminalTest::expect_code(Shell& window, const std::string& code) {
+  window.type("echo co''de=$?\n");
+  EXPECT_TRUE(window.shows("code=" + code + "\r")) << window.recent();
 }
 
 }  // namespace simba::cli

@@ -18,7 +18,8 @@ inline const std::string kCtrlZ = "\x1a";
 // taken for it.
 class Shell {
  public:
-  Shell(const std::filesystem::path& directory, const std::string& store);
+  Shell(const std::filesystem::path& directory, const std::string& store,
+        const Words& program = {"bash", "--norc", "--noprofile", "--noediting", "-i"});
   ~Shell();
   Shell(const Shell&) = delete;
   Shell& operator=(const Shell&) = delete;
@@ -46,7 +47,8 @@ class TerminalTest : public ToolTest {
   Shell shell{file(""), url()};
   const std::string run = tool() + " run ";
 
-  void expect_code(const std::string& code);
+  void expect_code(const std::string& code) { expect_code(shell, code); }
+  static void expect_code(Shell& window, const std::string& code);
 };
 
 }  // namespace simba::cli
