@@ -81,11 +81,23 @@ std::string for_zsh() {
 }
 
 std::string for_fish() {
-  std::string text = "complete -c simba -f -n __fish_use_subcommand -a '" + names() + "'\n";
+  const std::string when = "complete -c simba -f -n 'not __simba_at_program; and ";
+  std::string text =
+      "function __simba_at_program\n"
+      "  contains -- -- (commandline -opc)\n"
+      "end\n"
+      "function __simba_program\n"
+      "  set -l words (commandline -opc)\n"
+      "  set -l rest $words[(math (contains -i -- -- $words) + 1)..]\n"
+      "  complete -C (string join ' ' -- (string escape -- $rest) (commandline -ct))\n"
+      "end\n"
+      "complete -c simba -f -n __simba_at_program -a '(__simba_program)'\n" +
+      when + "__fish_use_subcommand' -a '" + names() + "'\n" + when +
+      "__fish_seen_subcommand_from help' -a '" + names() + "'\n";
   for (const Command& command : commands()) {
     for (const std::string& option : options_of(command)) {
-      text += "complete -c simba -f -n '__fish_seen_subcommand_from " + std::string(command.name) +
-              "' -l " + option.substr(2) + "\n";
+      text +=
+          when + "__fish_seen_subcommand_from " + command.name + "' -l " + option.substr(2) + "\n";
     }
   }
   return text;

@@ -76,11 +76,7 @@ TEST_F(ManualTest, BashCompletesCommandsOptionsAndPrograms) {
   EXPECT_THAT(offered("simba run x -- tru"), HasSubstr("true"));
 }
 
-TEST_F(ManualTest, OtherShellsAreServedToo) {
-  EXPECT_THAT(simba({"completion", "zsh"}).out, StartsWith("#compdef simba\n"));
-  EXPECT_THAT(
-      simba({"completion", "fish"}).out,
-      HasSubstr("complete -c simba -f -n '__fish_seen_subcommand_from run' -l kill-after\n"));
+TEST_F(ManualTest, AShellItDoesNotKnowIsSaid) {
   const Result result = simba({"completion", "tcsh"});
   EXPECT_EQ(result.code, exit_code::kUsage);
   EXPECT_THAT(result.err, HasSubstr("bash, zsh and fish"));
