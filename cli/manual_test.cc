@@ -1,5 +1,6 @@
 // Manual pages and completion: made from the help and from the parser.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <iterator>
 #include <regex>
@@ -42,6 +43,33 @@ TEST_F(ManualTest, EachCommandHasAPage) {
   EXPECT_THAT(page, HasSubstr(".SH EXIT CODES\n"));
   EXPECT_THAT(simba({"help", "--man"}).out, HasSubstr("simba \\- run programs under a mutex"));
   EXPECT_EQ(simba({"help", "--man", "nothing"}).code, exit_code::kUsage);
+}
+
+TEST_F(ManualTest, EachCommandHasAPageThatIsInstalled) {
+  const std::string listed = offered("simba ''");  // "help", and what help is for
+  std::istringstream words(listed);
+  int pages = 0;
+  for (std::string command; words >> command;) {
+    if (command == "help") continue;
+    EXPECT_EQ(read_file(SIMBA_SHARE "/man/man1/simba-" + command + ".1"),
+              simba({"help", "--man", command}).out);
+    ++pages;
+  }
+  EXPECT_GE(pages, 14) << listed;
+  EXPECT_EQ(read_file(SIMBA_SHARE "/man/man1/simba.1"), simba({"help", "--man"}).out);
+}
+
+TEST_F(ManualTest, ManShowsEveryPageWithoutAWarning) {
+  if (access("/usr/bin/man", X_OK) != 0) GTEST_SKIP() << "man is not installed";
+  for (const auto& page : std::filesystem::directory_iterator(SIMBA_SHARE "/man/man1")) {
+    Process::Setting setting;
+    setting.directory = file(".");
+    setting.environment = {"MANWIDTH=80", "LC_ALL=C.UTF-8"};
+    Process man({"/usr/bin/man", "--warnings", "-l", page.path()}, setting);
+    EXPECT_EQ(man.wait(), 0) << page.path();
+    EXPECT_EQ(man.err(), "") << page.path();
+    EXPECT_THAT(man.out(), HasSubstr("SYNOPSIS")) << page.path();
+  }
 }
 
 // The parser knows what may be typed, and completion asks it; people read the help and the page.
