@@ -1,6 +1,5 @@
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -9,13 +8,13 @@
 #include "cli/exit_codes.h"
 #include "cli/leader.h"
 #include "cli/output.h"
+#include "cli/restart_delay.h"
 
 namespace simba::cli {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr milliseconds kLongestDelay = 30s;
 // A program that ran this long was well: what fails next is something new.
 constexpr nanoseconds kWell = 1min;
 
@@ -76,14 +75,9 @@ class Lead {
       leader_.give_way_for(command_.contend.ttl);
       return false;
     }
-    const milliseconds delay = next_delay();
+    const milliseconds delay = restart_delay(command_.delay, failures_);
     leader_.tell("the program " + what + ": again in " + print_duration(delay));
     return leader_.pause(delay);
-  }
-
-  milliseconds next_delay() const {
-    const unsigned doublings = std::min(failures_ == 0 ? 0U : failures_ - 1, 16U);
-    return std::min(command_.delay * (1 << doublings), std::max(kLongestDelay, command_.delay));
   }
 
   const LeadCommand& command_;

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <csignal>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
@@ -11,6 +14,7 @@ namespace simba::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class OutageTest : public ToolTest {
  protected:
@@ -20,9 +24,10 @@ class OutageTest : public ToolTest {
     } catch (const servers::Unavailable& reason) {
       GTEST_SKIP() << reason.what();
     }
-    server_ = std::make_unique<servers::RedisServer>();
+    server_ = std::make_unique<servers::RedisServer>(settings());
     server_->start();
   }
+  virtual servers::RedisSettings settings() const { return {}; }
   servers::RedisServer& server() { return *server_; }
   std::unique_ptr<Process> begin(const Words& arguments) const {
     Process::Setting setting;
@@ -96,6 +101,42 @@ TEST_F(OutageTest, WhoWaitsGoesOnWaiting) {
   EXPECT_FALSE(waiting->has_ended());
   server().start();  // and has forgotten everything
   EXPECT_TRUE(eventually([&] { return std::filesystem::exists(file("led")); })) << waiting->err();
+}
+
+// Of a server that remembers.
+class ShortOutageTest : public OutageTest {
+ protected:
+  servers::RedisSettings settings() const override {
+    servers::RedisSettings remembering;
+    remembering.config = {{"appendonly", "yes"}, {"appendfsync", "always"}};
+    return remembering;
+  }
+  // What `simba show` says of x; empty while the server is away.
+  nlohmann::json shown() const {
+    const auto show = begin({"show", "--json", "x"});
+    return show->wait() == exit_code::kOk ? nlohmann::json::parse(show->out())
+                                          : nlohmann::json::object();
+  }
+};
+
+TEST_F(ShortOutageTest, AProgramGoesOnInTheSameTermWhenTheServerIsBackWithinTheLease) {
+  const auto run = begin({"run", "--ttl", "2s", "--transition", "58s", "x", "--", "sh", "-c",
+                          "echo $$ > pid; while [ ! -e go ]; do sleep 0.02; done; exit 9"});
+  const pid_t program = pid_in("pid");
+  ASSERT_GT(program, 0) << run->err();
+  const nlohmann::json before = shown();
+  ASSERT_EQ(before.value("state", ""), "held");
+  server().stop();
+  std::this_thread::sleep_for(std::chrono::seconds{4});  // renewals are due and fail
+  EXPECT_TRUE(is_alive(program));
+  server().start();
+  const auto is_renewed = [&] { return shown().value("lease_left_ms", 0) > 57'000; };
+  EXPECT_TRUE(eventually(is_renewed)) << shown() << run->err();
+  EXPECT_EQ(shown().value("token", 0UL), before.value("token", 1UL));
+  EXPECT_TRUE(is_alive(program));
+  std::ofstream(file("go")).close();
+  EXPECT_EQ(run->wait(), 9) << run->err();
+  EXPECT_THAT(run->err(), Not(HasSubstr("lost")));
 }
 
 }  // namespace
