@@ -34,6 +34,20 @@ void open_standard_streams() {
   }
 }
 
+// What other tools call it.
+constexpr std::pair<const char*, const char*> kElsewhere[] = {
+    {"check", "doctor"},     {"exec", "run"},     {"info", "show"},      {"list", "ls"},
+    {"lock", "run"},         {"status", "show"},  {"unlock", "release"}, {"--nonblock", "--wait"},
+    {"--timeout", "--wait"}, {"--url", "--store"}};
+
+std::string did_you_mean(const std::string& word, const Words& known) {
+  for (const auto& [theirs, ours] : kElsewhere) {
+    const bool is_ours = std::find(known.begin(), known.end(), ours) != known.end();
+    if (word == theirs && is_ours) return suggestion(ours, known);
+  }
+  return suggestion(word, known);
+}
+
 const Command& find_command(const std::string& name) {
   Words known;
   for (const Command& command : commands()) {
@@ -41,7 +55,7 @@ const Command& find_command(const std::string& name) {
     known.emplace_back(command.name);
   }
   throw UsageError("there is no " + std::string(name.starts_with('-') ? "option '" : "command '") +
-                   name + "'" + suggestion(name, known) + " simba --help");
+                   name + "'" + did_you_mean(name, known) + " simba --help");
 }
 
 // --- the command line ----------------------------------------------------------------------------
@@ -53,7 +67,7 @@ const Command& find_command(const std::string& name) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   }
   throw UsageError("'" + std::string(command.name) + "' has no option '" + word + "'" +
-                   suggestion(word.substr(0, word.find('=')), known) + " simba " + command.name +
+                   did_you_mean(word.substr(0, word.find('=')), known) + " simba " + command.name +
                    " --help");
 }
 
@@ -62,10 +76,17 @@ const Command& find_command(const std::string& name) {
   const auto mutex = std::find(words.begin(), words.end(), typed.words[0]);
   std::string program;
   for (auto word = std::find(mutex + 1, words.end(), typed.words[1]); word != words.end(); ++word) {
-    if (*word != "--") program += ' ' + *word;
+    program += ' ' + *word;
   }
   throw UsageError("put -- before the program: simba " + std::string(command.name) + ' ' +
                    typed.words[0] + " --" + program);
+}
+
+[[noreturn]] void refuse_value(const Command& command, const std::string& trouble) {
+  const bool is_missing = trouble.find("missing") != trouble.npos;
+  throw UsageError(trouble.substr(0, trouble.find(':')) +
+                   (is_missing ? " has no value" : " is given more than once") + "; see simba " +
+                   command.name + " --help");
 }
 
 void parse_options(const Command& command, const Words& given, Typed& typed) {
@@ -76,9 +97,15 @@ void parse_options(const Command& command, const Words& given, Typed& typed) {
   app.add_flag("-h,--help", typed.help);
   app.add_option("words", typed.words);
   command.add(app, typed);
+  for (const std::string& word : words) {  // CLI11 would take the next word for the value
+    const std::string name = word.substr(0, word.find('='));
+    if (name.starts_with("--") && word == name + '=') refuse_value(command, name + ": missing");
+  }
   std::reverse(words.begin(), words.end());  // as CLI11 wants them
   try {
     app.parse(std::move(words));
+  } catch (const CLI::ArgumentMismatch& error) {
+    refuse_value(command, error.what());
   } catch (const CLI::ParseError& error) {
     throw UsageError(std::string(error.what()) + "; see simba " + command.name + " --help");
   }
@@ -87,7 +114,10 @@ void parse_options(const Command& command, const Words& given, Typed& typed) {
   const bool has_dashes = std::find(given.begin(), given.end(), "--") != given.end();
   if (names_program && !has_dashes) refuse_program(command, given, typed);
   if (!unknown.empty()) refuse_option(app, command, unknown.front());
-  if (names_program) refuse_program(command, given, typed);
+  if (names_program) {
+    throw UsageError("'" + typed.words[1] + "' is one word too many before --; see simba " +
+                     command.name + " --help");
+  }
 }
 
 Typed parse(const Command& command, const Words& words) {
@@ -119,7 +149,8 @@ int act(Words words) {
     return show_help(manual(name, name.empty() ? help::kSimba : find_command(name).help).c_str());
   }
   if (words[0] == "help" || words[0] == "--help" || words[0] == "-h") {
-    return show_help(words.size() == 1 ? help::kSimba : find_command(words[1]).help);
+    const bool names_command = words.size() > 1 && words[1] != "help";
+    return show_help(names_command ? find_command(words[1]).help : help::kSimba);
   }
   if (words[0] == "--version") words[0] = "version";
   const Command& command = find_command(words[0]);

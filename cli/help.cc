@@ -34,8 +34,9 @@ Commands:
 
 Where mutexes live:
   --store URL or SIMBA_STORE; by default sqlite:, a file of this user on this host.
-  sqlite:/srv/app/locks.db is a file of your choice. A URL with a password belongs in
-  SIMBA_STORE: everybody on the host can read command lines. 'simba config --help' tells of
+  sqlite:/srv/app/locks.db is a file of your choice; redis://, mysql://, postgresql://,
+  mongodb:// and zookeeper:// are servers that many hosts share. A URL with a password belongs
+  in SIMBA_STORE: everybody on the host can read command lines. 'simba config --help' tells of
   the file with settings.
 
 'simba COMMAND --help' shows more.
@@ -56,7 +57,7 @@ before anybody else can own the mutex, also when simba is stopped or killed.
 
 Options:
   --wait DURATION        wait at most this long for the mutex; 0: not at all
-  -q, --quiet            no line about who is waited for
+  -q, --quiet            say nothing but errors: not who is waited for, not that the store is away
   --id LABEL             what others see as the owner; default: COUNTER:PID@HOST
   --ttl DURATION         the lease is renewed well within this (10s)
   --transition DURATION  and is free for others this much later (6s)
@@ -140,6 +141,8 @@ Options:
 A run that fails is said and does not end the schedule. INT, TERM, HUP and QUIT end the program
 that runs (TERM, then KILL), release the mutex, and then simba schedule by that signal. The program
 finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
+
+Exit codes: 64, 69 and 71 as simba run. A program's own is said, and passed on to nobody.
 )";
 
 const char kLs[] = R"(simba ls [options] [PREFIX]

@@ -103,8 +103,8 @@ TEST_F(ListingTest, PrintsItsVersion) {
 
 TEST_F(ListingTest, HelpsByExample) {
   for (const Words& ask :
-       {Words{"--help"}, Words{"help"}, Words{"run", "--help"}, Words{"help", "run"},
-        Words{"run", "-h"}, Words{"ls", "--help"}, Words{"show", "--help"}}) {
+       {Words{"--help"}, Words{"help"}, Words{"help", "help"}, Words{"run", "--help"},
+        Words{"help", "run"}, Words{"run", "-h"}, Words{"ls", "--help"}, Words{"show", "--help"}}) {
     const Result result = simba(ask);
     EXPECT_EQ(result.code, 0);
     EXPECT_THAT(result.out, HasSubstr("  simba ")) << ask.front();
@@ -137,8 +137,15 @@ TEST_F(ListingTest, SaysWhatIsWrongAndWhatToType) {
       {{"run", "--ttl", "10ms", "x", "--", "true"}, "must be at least 100 ms"},
       {{"run", "--kill-after", "1h", "x", "--", "true"},
        "--kill-after is 3600000ms, but with ttl 10000ms"},
-      {{"run", "--wait", "1s", "--wait", "2s", "x", "--", "true"}, "--wait"},
-      {{"run", "--wait"}, "--wait"},
+      {{"run", "--wait", "1s", "--wait", "2s", "x", "--", "true"},
+       "--wait is given more than once; see simba run --help"},
+      {{"run", "--wait"}, "--wait has no value; see simba run --help"},
+      {{"run", "--wait=", "x", "--", "true"}, "--wait has no value"},
+      {{"run", "a", "b", "--", "true"}, "'b' is one word too many before --"},
+      {{"list"}, "there is no command 'list'; did you mean 'ls'?"},
+      {{"unlock", "x"}, "did you mean 'release'?"},
+      {{"run", "--timeout", "3s", "x", "--", "true"}, "did you mean '--wait'?"},
+      {{"ls", "--timeout", "3s"}, "'ls' has no option '--timeout'; see simba ls --help"},
       {{"run", "a\nb", "--", "true"}, "control"},
       {{"run", "", "--", "true"}, "simba: "},
       {{"ls", "--store", "nosuch:"}, "no store serves 'nosuch:'"},

@@ -75,7 +75,8 @@ int ls(const LsCommand& command) {
     say("no mutex is held" +
         (command.prefix.empty() ? "" : " under '" + printable(command.prefix) + '\'') +
         (listed.empty() ? meant(client, command.prefix)
-                        : "; " + std::to_string(listed.size()) + " are free (--all shows them)"));
+                        : "; " + std::to_string(listed.size()) +
+                              (listed.size() == 1 ? " is" : " are") + " free (--all shows them)"));
   }
   if (listed.size() >= kMost) {
     say("only the first " + std::to_string(kMost) +

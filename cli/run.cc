@@ -41,10 +41,15 @@ class News {
     if (event.kind == Event::Kind::kCalled) trouble_ = event.error != nullptr;
   }
   bool last_call_failed() const { return trouble_; }
+  // The store's trouble is said from now on.
+  void speak_up() { speaks_ = true; }
+  void tell(LogLevel level, std::string_view line) const {
+    if (speaks_ && level != LogLevel::kInfo) say(std::string(line));
+  }
 
  private:
   const Doorbell bell_;
-  std::atomic<bool> trouble_{false};
+  std::atomic<bool> trouble_{false}, speaks_{false};
 };
 
 int tell_not_acquired(Client& client, const RunCommand& command) {
@@ -58,9 +63,11 @@ int tell_not_acquired(Client& client, const RunCommand& command) {
 int tell_not_started(const RunCommand& command, int error, int status) {
   const std::string& program = command.program.front();
   const bool by_path = program.find('/') != program.npos;
+  const bool is_line = command.program.size() == 1 && program.find(' ') != program.npos;
   say("cannot run '" + printable(program) + "': " +
       (error == ENOENT && !by_path ? "no such command in PATH"
-                                   : std::generic_category().message(error)));
+                                   : std::generic_category().message(error)) +
+      (error == ENOENT && is_line ? "; leave the quotes out, or write sh -c before it" : ""));
   return WEXITSTATUS(status);
 }
 
@@ -125,14 +132,19 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
   ClientOptions options;
   options.contend = command.contend;
   options.on_event = [&news](const Event& event) { news.note(event); };
+  options.log = [&news](LogLevel level, std::string_view line) { news.tell(level, line); };
+  const bool shows_progress = !command.quiet && isatty(STDERR_FILENO) != 0;
+  const bool speaks = !command.quiet && !shows_progress;
+  if (speaks && !command.wait) news.speak_up();  // else the last line says it
   Client client = connect(command.store, options);
   check_id(client, command);
   if (!command.quiet) tell_if_new(client, command.mutex);
   SimbaLocker locker(client, command.mutex, command.contend, command.id);
-  const Patience patience{command.wait, !command.quiet && isatty(STDERR_FILENO) != 0};
+  const Patience patience{command.wait, shows_progress};
   const Waited waited = wait_for_mutex(client, locker, signals, patience);
   if (waited.end == Wait::kTooLong) return {tell_not_acquired(client, command), 0, false};
   if (waited.end == Wait::kInterrupted) return {0, waited.signal, false};
+  if (speaks) news.speak_up();
   Supervisor::Limits limits{timing.lease()};
   if (command.max_hold > 0ms) limits.hold_until = BootClock::now() + command.max_hold;
   return hold_and_watch(command, locker, limits, guardian, signals, terminal, news);

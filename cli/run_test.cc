@@ -40,6 +40,9 @@ TEST_F(RunTest, TellsOfAProgramThatCannotBeRun) {
   Result result = simba({"run", "x", "--", "no-such-program"});
   EXPECT_EQ(result.code, exit_code::kNotFound);
   EXPECT_EQ(result.err, "simba: cannot run 'no-such-program': no such command in PATH\n");
+  EXPECT_EQ(simba({"run", "x", "--", "echo hello"}).err,
+            "simba: cannot run 'echo hello': no such command in PATH; leave the quotes out, or "
+            "write sh -c before it\n");
   std::ofstream(file("plain")) << "not executable";
   result = simba({"run", "x", "--", file("plain")});
   EXPECT_EQ(result.code, exit_code::kCannotStart);
