@@ -1,6 +1,7 @@
 #include "core/batcher.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <utility>
 
@@ -61,12 +62,13 @@ bool Batcher::may_go(const Queue& queue, LocalTime now) {
 // long enough and there is room for one more call.
 LocalTime Batcher::may_go_at(const Queue& queue) {
   if (queue.under_way.empty()) return LocalTime::min();
-  if (queue.under_way.size() >= kMostCallsPerLane) return LocalTime::max();
-  std::vector<LocalTime> overdue;
-  for (const auto& [number, at] : queue.under_way) overdue.push_back(at);
-  std::sort(overdue.begin(), overdue.end(), std::greater<>{});
+  const std::size_t calls = queue.under_way.size();
+  if (calls >= kMostCallsPerLane) return LocalTime::max();
+  std::array<LocalTime, kMostCallsPerLane> overdue{};
+  for (std::size_t i = 0; i < calls; ++i) overdue[i] = queue.under_way[i].second;
+  std::sort(overdue.begin(), overdue.begin() + calls, std::greater<>{});
   const LocalTime all_hang = overdue.front();
-  const bool full = overdue.size() >= kCallsPerLane;
+  const bool full = calls >= kCallsPerLane;
   const LocalTime room = full ? overdue[kCallsPerLane - 1] : LocalTime::min();
   return std::min(all_hang, std::max(room, queue.jobs.front().due + kPatience));
 }

@@ -268,7 +268,8 @@ void Contention::fail(Effects& effects, Errc code, LocalTime now) {
 }
 
 void Contention::issue(Effects& effects, LocalTime now) {
-  Ask ask{due_kind_, ++last_number_, wire_id_, 0, now + timing_.call_deadline};
+  Ask ask{due_kind_, ++last_number_, {}, 0, now + timing_.call_deadline};
+  if (due_kind_ != CallKind::kObserve) ask.wire_id = wire_id_;
   if (due_kind_ == CallKind::kRenew) {
     ask.token = term_->token;
     ask.deadline = std::min(now + scaled(timing_.call_deadline), term_->revoke_at);
@@ -498,11 +499,14 @@ milliseconds Contention::poll() const {
 
 void Contention::note_owner(Effects& effects, const MutexOwner& owner, const std::string& self) {
   if (!tells_) return;
+  if (!owner_) owner_ = std::make_unique<MutexOwner>(MutexOwner::none());
+  if (owner_->id == owner.id) {  // most answers change nothing
+    *owner_ = owner;
+    return;
+  }
   MutexState change;
-  change.before = this->owner();
+  change.before = std::exchange(*owner_, owner);
   change.after = owner;
-  owner_ = std::make_unique<MutexOwner>(owner);
-  if (!change.is_changed()) return;
   change.self = self;
   if (effects.ended) change.loss = *effects.ended;
   effects.change = std::move(change);

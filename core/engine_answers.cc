@@ -167,6 +167,14 @@ void Engine::deliver_to_riders(const Job& job, const Error* error, const Observa
                                LocalTime sent, Outbox& out) {
   Group& group = *job.who->group;
   group.polled_until = LocalTime::min();
+  if (group.riders.empty()) {
+    if (error) {
+      deliver_failure(*job.who, job, job.number, *error, out);
+    } else {
+      deliver_answer(*job.who, job, job.number, *seen, sent, out);
+    }
+    return;
+  }
   Riders all{{job.who, job.number}};
   for (auto& rider : std::exchange(group.riders, {})) all.push_back(std::move(rider));
   const Enrolled* turn = seen && seen->is_free() ? whose_turn(group, all) : nullptr;

@@ -62,8 +62,9 @@ void Flight::perform() {
 }
 
 void Flight::lose() {
+  static const Error no_answer(Errc::kTimeout, "no answer within the deadline");
   outcome.answers.clear();
-  outcome.error.emplace(Errc::kTimeout, "no answer within the deadline");
+  outcome.error = no_answer;
 }
 
 void Flight::complete() { engine_->completed(*this); }

@@ -6,17 +6,25 @@
 namespace simba::core {
 
 // It is looked at when it is to be released, and when it can be forgotten.
+RetiredIds::Look RetiredIds::look_of(const Ids::value_type& id) {
+  return {std::min(id.second.next, id.second.farewell.until), &id.first};
+}
+
 void RetiredIds::plan(Ids::value_type& id, LocalTime next) {
-  auto& [wire_id, entry] = id;
-  plan_.erase({std::min(entry.next, entry.farewell.until), wire_id});
-  entry.next = next;
-  plan_.emplace(std::min(entry.next, entry.farewell.until), wire_id);
+  auto planned = plan_.extract(look_of(id));
+  id.second.next = next;
+  if (planned) {
+    planned.value() = look_of(id);
+    plan_.insert(std::move(planned));
+  } else {
+    plan_.insert(look_of(id));
+  }
 }
 
 void RetiredIds::add(Farewell farewell, LocalTime now) {
   std::string wire_id = farewell.wire_id;
   const auto [it, is_new] = ids_.try_emplace(std::move(wire_id));
-  if (!is_new) plan_.erase({std::min(it->second.next, it->second.farewell.until), it->first});
+  if (!is_new) plan_.erase(look_of(*it));
   it->second = Entry{std::move(farewell), now};
   plan(*it, now);
 }
@@ -24,7 +32,7 @@ void RetiredIds::add(Farewell farewell, LocalTime now) {
 std::vector<Farewell> RetiredIds::due(LocalTime now) {
   std::vector<Farewell> out;
   while (next_timer() <= now) {
-    const auto it = ids_.find(plan_.begin()->second);
+    const auto it = ids_.find(*plan_.begin()->wire_id);
     Entry& entry = it->second;
     if (entry.farewell.until <= now) {
       plan_.erase(plan_.begin());

@@ -3,7 +3,6 @@
 #include <set>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "simba/time.h"
@@ -28,7 +27,7 @@ class RetiredIds {
   void add(Farewell farewell, LocalTime now);
   // The ids to release now.
   std::vector<Farewell> due(LocalTime now);
-  LocalTime next_timer() const { return plan_.empty() ? LocalTime::max() : plan_.begin()->first; }
+  LocalTime next_timer() const { return plan_.empty() ? LocalTime::max() : plan_.begin()->at; }
   void released(const std::string& wire_id);
   void failed(const std::string& wire_id, LocalTime now);
   // True when the id is one of these, and is now due again.
@@ -46,10 +45,21 @@ class RetiredIds {
     bool again = false;  // it was named while its release was under way
   };
   using Ids = std::unordered_map<std::string, Entry>;
+  // When to look at which. Those of the same time in the order of their ids, so that a simulation
+  // can be repeated.
+  struct Look {
+    LocalTime at;
+    const std::string* wire_id;  // in `ids_`
+
+    friend bool operator<(const Look& a, const Look& b) {
+      return a.at != b.at ? a.at < b.at : *a.wire_id < *b.wire_id;
+    }
+  };
+  static Look look_of(const Ids::value_type& id);
   void plan(Ids::value_type& id, LocalTime next);
 
   Ids ids_;
-  std::set<std::pair<LocalTime, std::string>> plan_;  // when to look at which
+  std::set<Look> plan_;
 };
 
 }  // namespace simba::core
