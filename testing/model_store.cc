@@ -13,7 +13,8 @@ namespace {
 
 class ModelStore : public Store {
  public:
-  ModelStore(std::shared_ptr<ModelServer> server, std::function<void(std::function<void()>)> carry)
+  ModelStore(std::shared_ptr<ModelServer> server,
+             std::function<void(const std::function<void()>&)> carry)
       : server_(std::move(server)),
         carry_(std::move(carry)),
         traits_{std::string("model ") + to_string(server_->kind()), 255, 255,
@@ -50,7 +51,7 @@ class ModelStore : public Store {
 
  private:
   const std::shared_ptr<ModelServer> server_;
-  const std::function<void(std::function<void()>)> carry_;
+  const std::function<void(const std::function<void()>&)> carry_;
   const StoreTraits traits_;
 };
 
@@ -111,6 +112,7 @@ Observation ModelServer::look(std::string_view mutex, StoreTime now) const {
 template <class Act>
 Answer ModelServer::act(const Claim& claim, bool is_release, StoreTime now, Act act) {
   if (!blocked_.empty() && blocked_.contains(claim.mutex)) return Blocked{};
+  changes_.fetch_add(1, std::memory_order_relaxed);
   if (!on_write_) return act();
   const Observation before = look(claim.mutex, now);
   Answer answer = act();
@@ -175,6 +177,7 @@ Observation ModelServer::evict(std::string_view mutex, std::string_view wire_id,
   Observation after;
   {
     const std::lock_guard lock(guard_);
+    changes_.fetch_add(1, std::memory_order_relaxed);
     after = std::visit([&](auto& rows) { return rows.evict(mutex, wire_id, token, how, clock_()); },
                        tables_->rows);
   }
@@ -194,11 +197,12 @@ void ModelServer::remember() {
 
 void ModelServer::fail_over() {
   const std::lock_guard lock(guard_);
+  changes_.fetch_add(1, std::memory_order_relaxed);
   tables_->rows = tables_->remembered;
 }
 
 std::shared_ptr<Store> connect_model(std::shared_ptr<ModelServer> server,
-                                     std::function<void(std::function<void()>)> carry) {
+                                     std::function<void(const std::function<void()>&)> carry) {
   return std::make_shared<ModelStore>(std::move(server), std::move(carry));
 }
 

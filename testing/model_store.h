@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -38,6 +40,10 @@ class ModelServer {
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how);
   std::vector<Listed> list(std::string_view prefix, std::size_t limit);
   Observation peek(std::string_view mutex);
+  StoreTime now() const { return clock_(); }
+  // How often anything may have been written: rows are the same while this is, but for what time
+  // does to them.
+  std::uint64_t changes() const { return changes_.load(std::memory_order_relaxed); }
   // Null: this kind does not push.
   std::unique_ptr<Watch> watch(std::string_view mutex, std::function<void()> wake);
 
@@ -68,13 +74,15 @@ class ModelServer {
   template <class Act>
   Answer act(const Claim& claim, bool is_release, StoreTime now, Act act);
 
+  std::atomic<std::uint64_t> changes_{0};
   OnWrite on_write_;
   std::set<std::string, std::less<>> blocked_;  // guarded by guard_
   const std::unique_ptr<Tables> tables_;        // what is in it is guarded by guard_
 };
 
 // One client's way to a model server. `carry` takes hints to the client: late, twice, or never.
-std::shared_ptr<Store> connect_model(std::shared_ptr<ModelServer> server,
-                                     std::function<void(std::function<void()> hint)> carry = {});
+std::shared_ptr<Store> connect_model(
+    std::shared_ptr<ModelServer> server,
+    std::function<void(const std::function<void()>& hint)> carry = {});
 
 }  // namespace simba::testing

@@ -47,8 +47,8 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
       [this](const Claim& claim, bool is_release, const Observation& before,
              const Observation& after) { check_write(claim, is_release, before, after); });
   sim_.on_crash([this](const SimNode& node) {
-    for (std::size_t i = 0; i < engines_.size(); ++i) {
-      if (sim_.nodes()[i].get() == &node) on_crash(i);
+    for (Host& host : hosts_) {
+      if (host.process == &node) on_crash(host);
     }
   });
   const std::size_t nodes = 2 + sim_.dice().below(3);
@@ -63,25 +63,32 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
   if (draw_.fork_at) sim_.world().at(*draw_.fork_at, [this] { fork_a_child(); });
 }
 
+const std::string& Schedule::mutex_name(std::size_t mutex) {
+  static const std::array<std::string, 2> names{"report", "Report"};
+  return names.at(mutex);
+}
+
 void Schedule::add_node(std::size_t index) {
   const std::string number = std::to_string(index);
   SimNode& node = sim_.add_node("node " + number);
-  engines_.emplace_back();
+  hosts_.push_back({&node, nullptr, {}});
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
     for (const core::Goal goal : {core::Goal::kKeep, core::Goal::kOnce}) {
       if (goal == core::Goal::kOnce && sim_.dice().chance(0.5)) continue;
       auto actor = std::make_unique<Actor>();
+      actor->process = &node;
       actor->node = index;
       actor->mutex = mutex;
       actor->goal = goal;
       actor->name = "n" + number + (goal == core::Goal::kKeep ? "-service-" : "-lock-") +
                     std::to_string(mutex);
+      hosts_.back().actors.push_back(actor.get());
       actors_.push_back(std::move(actor));
     }
   }
   node.run([this, index](SimNode&) {
-    boot(index);
-    return nullptr;  // what it has is in engines_: unlike a user's it can be destroyed
+    boot(hosts_[index]);
+    return nullptr;  // what it has is in hosts_: unlike a user's it can be destroyed
   });
 }
 
@@ -102,22 +109,21 @@ SimResult Schedule::run() {
   return std::move(result_);
 }
 
-void Schedule::boot(std::size_t node) {
-  SimNode& process = *sim_.nodes()[node];
-  engines_[node] = std::make_shared<core::Engine>(process.connect(), process.make_executor());
-  engines_[node]->open();
-  for (const auto& actor : actors_) {
-    if (actor->node != node) continue;
+void Schedule::boot(Host& host) {
+  host.engine =
+      std::make_shared<core::Engine>(host.process->connect(), host.process->make_executor());
+  host.engine->open();
+  for (Actor* actor : host.actors) {
     enroll(*actor);
     begin(*actor, sim_.dice().between(nanoseconds{0}, seconds{2}));
   }
 }
 
-void Schedule::on_crash(std::size_t node) {
-  for (const auto& actor : actors_) {
-    if (actor->node != node) continue;
+void Schedule::on_crash(Host& host) {
+  for (Actor* actor : host.actors) {
     Actor forgotten;  // all but who it is
-    forgotten.node = node;
+    forgotten.process = actor->process;
+    forgotten.node = actor->node;
     forgotten.mutex = actor->mutex;
     forgotten.goal = actor->goal;
     forgotten.name = actor->name;
@@ -125,7 +131,8 @@ void Schedule::on_crash(std::size_t node) {
     *actor = std::move(forgotten);
   }
   dead_ids_.clear();
-  engines_[node].reset();
+  for (Row& row : rows_) row.is_known = false;
+  host.engine.reset();
 }
 
 void Schedule::when_calm() {
@@ -167,8 +174,8 @@ int Schedule::look_around_in_child() {
     if (!actor->term->lost().stop_requested()) return 1;
   }
   const std::uint64_t calls = sim_.counts().calls;
-  for (auto& engine : engines_) {
-    if (engine) engine->close(nanoseconds{0});
+  for (const Host& host : hosts_) {
+    if (host.engine) host.engine->close(nanoseconds{0});
   }
   return sim_.counts().calls == calls ? 0 : 2;
 }
@@ -183,15 +190,15 @@ void Schedule::enroll(Actor& actor) {
     spec.notify = [this, &actor](const MutexState& state) { on_notice(actor, state); };
   }
   spec.poke = [this, &actor, round = actor.round] {
-    sim_.nodes()[actor.node]->post(nanoseconds{0}, [this, &actor] { look(actor); });
+    actor.process->post(nanoseconds{0}, [this, &actor] { look(actor); });
   };
-  actor.who = engines_[actor.node]->enroll(std::move(spec));
+  actor.who = engine_of(actor).enroll(std::move(spec));
 }
 
 // A plan of an actor that is dropped when a newer one is made.
 void Schedule::act(Actor& actor, nanoseconds delay, void (Schedule::*what)(Actor&)) {
   const std::uint64_t round = ++actor.round;
-  sim_.nodes()[actor.node]->post(delay, [this, &actor, round, what] {
+  actor.process->post(delay, [this, &actor, round, what] {
     if (actor.round == round && actor.who) (this->*what)(actor);
   });
 }
@@ -200,7 +207,7 @@ void Schedule::begin(Actor& actor, nanoseconds delay) { act(actor, delay, &Sched
 
 void Schedule::start(Actor& actor) {
   if (actor.who->machine.phase() != Phase::kIdle) return;
-  engines_[actor.node]->start(actor.who);
+  engine_of(actor).start(actor.who);
   const nanoseconds lease = contend_.ttl + contend_.transition;
   if (actor.goal == core::Goal::kOnce) {
     act(actor, sim_.dice().between(nanoseconds{0}, lease * 2), &Schedule::time_out);
@@ -211,19 +218,19 @@ void Schedule::start(Actor& actor) {
 
 void Schedule::stop_service(Actor& actor) {
   if (is_calm()) return;
-  tell(actor.name + " stops");
-  engines_[actor.node]->stop(actor.who);
+  tell(actor.name, " stops");
+  engine_of(actor).stop(actor.who);
 }
 
 void Schedule::time_out(Actor& actor) {
   if (!actor.who->machine.is_waiting()) return;
-  tell(actor.name + " gives up waiting");
-  engines_[actor.node]->give_up(actor.who);
+  tell(actor.name, " gives up waiting");
+  engine_of(actor).give_up(actor.who);
 }
 
 void Schedule::unlock(Actor& actor) {
-  tell(actor.name + " unlocks");
-  engines_[actor.node]->finish(actor.who);
+  tell(actor.name, " unlocks");
+  engine_of(actor).finish(actor.who);
 }
 
 // Something about it changed.

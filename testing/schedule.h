@@ -20,7 +20,8 @@ inline constexpr World::Time kEnd = std::chrono::seconds{120};
 
 // Somebody who contends, with what it saw of its own terms.
 struct Actor {
-  std::size_t node = 0;
+  SimNode* process = nullptr;
+  std::size_t node = 0;  // its number in the schedule
   std::size_t mutex = 0;
   core::Goal goal = core::Goal::kKeep;
   std::string name;
@@ -31,10 +32,28 @@ struct Actor {
   std::shared_ptr<core::TermRecord> term;
   std::stop_token lost;  // of the term; a service takes it at once, a lock only when it is over
   bool owns = false;     // as of the last event
+  bool in_ttl = false;   // likewise
   bool lapsed = false;   // the term was seen to be over
   bool heard = false;    // and its stop token was requested
   World::Time lapsed_at{};
   std::uint64_t round = 0;  // of its own plans: an old plan does nothing
+};
+
+// A process, its engine and its actors.
+struct Host {
+  SimNode* process = nullptr;
+  std::shared_ptr<core::Engine> engine;  // null while it is down
+  std::vector<Actor*> actors;
+  std::uint64_t steps = 0;  // of the process, when its actors were looked at last
+  World::Time next_look{};  // when time alone may have changed something about them
+};
+
+// What stands in the store about a mutex, as it was looked up last.
+struct Row {
+  Observation seen;
+  std::uint64_t changes = 0;  // of the store by then
+  bool is_dead = false;       // its owner is among the dead ids
+  bool is_known = false;
 };
 
 // What a seed decides before anything happens.
@@ -61,8 +80,9 @@ class Schedule {
  private:
   // What happens.
   void add_node(std::size_t index);
-  void boot(std::size_t node);
-  void on_crash(std::size_t node);
+  void boot(Host& host);
+  void on_crash(Host& host);
+  core::Engine& engine_of(const Actor& actor) { return *hosts_[actor.node].engine; }
   void when_calm();
   void kill_an_owner();
   void fork_a_child();
@@ -79,31 +99,40 @@ class Schedule {
 
   // What must hold.
   void check();
+  void look_at(Host& host);
   void check_actor(Actor& actor);
+  World::Time next_look(const Actor& actor) const;
   void check_loss(Actor& actor);
   void note_wire_id(Actor& actor);
   void check_exclusion();
+  bool has_orphan(std::size_t mutex);
+  const Observation& row(std::size_t mutex);
   void check_takeover();
   void check_orphans();
   void check_write(const Claim& claim, bool is_release, const Observation& before,
                    const Observation& after);
   void violate(const char* promise, const std::string& what);
 
-  std::string mutex_name(std::size_t mutex) const { return mutex == 0 ? "report" : "Report"; }
-  void tell(const std::string& line) { sim_.tell(line); }
+  static const std::string& mutex_name(std::size_t mutex);
+  template <class... Parts>
+  void tell(const Parts&... parts) {
+    sim_.tell(parts...);
+  }
   bool is_calm() const { return sim_.now() >= kCalmFrom; }
 
   const Draw draw_;
   const ContendOptions& contend_ = draw_.contend;
   const Timing timing_ = Timing::of(contend_);
   SimWorld sim_;
-  std::vector<std::shared_ptr<core::Engine>> engines_;  // by node; null while it is down
+  std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::array<Token, 2> highest_{};
+  std::array<bool, 2> is_held_{};  // somebody is in its ttl
   std::array<World::Time, 2> owned_at_{};
   std::array<World::Time, 2> orphan_since_{};
   std::array<std::string, 2> bereft_of_;  // its owner, killed in the calm
   std::set<std::string> dead_ids_;        // given up by processes that still live
+  std::array<Row, 2> rows_;
   SimResult result_;
 };
 

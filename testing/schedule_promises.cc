@@ -12,18 +12,45 @@ constexpr nanoseconds kTakeoverSlack = milliseconds{500};
 constexpr nanoseconds kRevokeBound = milliseconds{50};
 constexpr nanoseconds kLargestStepBack = seconds{3};
 constexpr nanoseconds kRarestPoll = seconds{5};
+constexpr nanoseconds kRounding = std::chrono::microseconds{1};  // of a clock that is reckoned back
 
 }  // namespace
 
 void Schedule::check() {
-  for (const auto& actor : actors_) {
-    if (actor->who) check_actor(*actor);
+  bool is_changed = false;
+  for (Host& host : hosts_) {
+    // It did nothing, and time changed nothing: all is as it was.
+    if (host.process->steps() == host.steps && sim_.now() < host.next_look) continue;
+    look_at(host);
+    is_changed = true;
   }
-  check_exclusion();
+  if (is_changed) check_exclusion();
+  for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
+    if (is_held_[mutex]) owned_at_[mutex] = sim_.now();
+  }
   if (is_calm()) {
     check_takeover();
     check_orphans();
   }
+}
+
+void Schedule::look_at(Host& host) {
+  host.steps = host.process->steps();
+  host.next_look = World::Time::max();
+  for (Actor* actor : host.actors) {
+    if (actor->who) check_actor(*actor);
+    host.next_look = std::min(host.next_look, next_look(*actor));
+  }
+}
+
+// Who owns is looked at again when its clock reaches the end of its ttl and of its term; who has
+// lost and has not heard of it after every event.
+World::Time Schedule::next_look(const Actor& actor) const {
+  if (actor.lapsed && !actor.heard) return sim_.now();
+  if (!actor.owns) return World::Time::max();
+  const std::optional<core::TermTimes>& times = actor.who->machine.term();
+  if (!times) return sim_.now();
+  return actor.process->clock().when(actor.in_ttl ? times->ttl_end : times->revoke_at) - kRounding;
 }
 
 void Schedule::check_actor(Actor& actor) {
@@ -37,8 +64,7 @@ void Schedule::check_actor(Actor& actor) {
     actor.lost = actor.goal == core::Goal::kKeep ? actor.term->lost() : std::stop_token{};
     actor.lapsed = actor.heard = false;
     ++result_.terms;
-    tell(actor.name + " owns " + actor.term->mutex + ", token " +
-         std::to_string(actor.term->token));
+    tell(actor.name, " owns ", actor.term->mutex, ", token ", std::to_string(actor.term->token));
     Token& highest = highest_[actor.mutex];
     if (actor.term->token <= highest) {
       violate("P2",
@@ -48,6 +74,7 @@ void Schedule::check_actor(Actor& actor) {
   }
   if (!actor.term) return;
   const bool owns = actor.owns = actor.term->is_owner();
+  actor.in_ttl = owns && actor.term->is_in_ttl();
   if (owns && actor.lapsed) violate("P4", actor.name + " owns again under a term that was over");
   if (owns && machine.phase() == Phase::kIdle &&
       actor.term->loss().reason != LossReason::kAbandoned) {
@@ -56,13 +83,13 @@ void Schedule::check_actor(Actor& actor) {
   if (!owns && !actor.lapsed) {
     actor.lapsed = true;
     actor.lapsed_at = sim_.now();
-    tell(actor.name + " does not own any more (" + to_string(actor.term->loss().reason) + ")");
+    tell(actor.name, " does not own any more (", to_string(actor.term->loss().reason), ")");
   }
   if (actor.lapsed && !actor.heard) check_loss(actor);
 }
 
 void Schedule::check_loss(Actor& actor) {
-  const SimNode& node = *sim_.nodes()[actor.node];
+  const SimNode& node = *actor.process;
   if (node.is_paused()) return;
   if (!actor.lost.stop_possible()) actor.lost = actor.term->lost();
   actor.heard = actor.lost.stop_requested();
@@ -78,23 +105,51 @@ void Schedule::note_wire_id(Actor& actor) {
   const bool told = actor.goal == core::Goal::kOnce || !draw_.slow_callbacks;
   const bool abandoned = actor.term && actor.term->wire_id == actor.wire_id &&
                          actor.term->loss().reason == LossReason::kAbandoned;
-  if (told && !abandoned && !actor.wire_id.empty()) dead_ids_.insert(actor.wire_id);
+  if (told && !abandoned && !actor.wire_id.empty()) {
+    dead_ids_.insert(actor.wire_id);
+    rows_[actor.mutex].is_known = false;
+  }
   actor.wire_id = machine.wire_id();
 }
 
 void Schedule::check_exclusion() {
   std::array<const Actor*, 2> in_ttl{}, owner{};
+  is_held_.fill(false);
   for (const auto& actor : actors_) {
-    if (!actor->who || !actor->owns) continue;
+    if (!actor->owns) continue;
     const Actor*& other = owner[actor->mutex];
     if (other) violate("P1b", other->name + " and " + actor->name + " own");
     other = actor.get();
-    if (!actor->term->is_in_ttl()) continue;
+    if (!actor->in_ttl) continue;
     const Actor*& second = in_ttl[actor->mutex];
     if (second) violate("P1", second->name + " and " + actor->name + " are in their ttl");
     second = actor.get();
-    owned_at_[actor->mutex] = sim_.now();
+    is_held_[actor->mutex] = true;
   }
+}
+
+// Looked up again when something was written, or may have run out.
+const Observation& Schedule::row(std::size_t mutex) {
+  Row& row = rows_[mutex];
+  ModelServer& server = sim_.server();
+  const StoreTime now = server.now();
+  const bool is_same = row.is_known && row.changes == server.changes() && now >= row.seen.now &&
+                       now <= row.seen.owner.transition_at;
+  if (!is_same) {
+    row = {server.peek(mutex_name(mutex)), server.changes(), false, true};
+    row.is_dead = dead_ids_.contains(row.seen.owner.id);
+  }
+  row.seen.now = now;
+  return row.seen;
+}
+
+bool Schedule::has_orphan(std::size_t mutex) {
+  const Row& row = rows_[mutex];
+  // Where waiters queue, time alone may bring another one to the front.
+  const bool is_same = row.is_known && row.changes == sim_.server().changes() &&
+                       sim_.options().kind != ModelKind::kSession;
+  if (is_same && !row.is_dead) return false;
+  return !this->row(mutex).is_free() && row.is_dead;
 }
 
 void Schedule::check_takeover() {
@@ -111,7 +166,7 @@ void Schedule::check_takeover() {
     if (gap > bound)
       violate("P6", "nobody owns " + mutex_name(mutex) + " although the faults have ended");
     if (bereft_of_[mutex].empty()) continue;
-    const Observation row = sim_.server().peek(mutex_name(mutex));
+    const Observation& row = this->row(mutex);
     if (row.owner.id != bereft_of_[mutex]) {
       bereft_of_[mutex].clear();
     } else if (row.now - row.owner.transition_at > contend_.jitter.to + kTakeoverSlack + unseen) {
@@ -125,14 +180,12 @@ void Schedule::check_orphans() {
   const nanoseconds bound =
       3 * timing_.call_deadline + 2 * timing_.max_backoff + kRarestPoll + milliseconds{500};
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
-    const Observation row = sim_.server().peek(mutex_name(mutex));
-    const bool orphan = !row.is_free() && dead_ids_.contains(row.owner.id);
-    if (!orphan) {
+    if (!has_orphan(mutex)) {
       orphan_since_[mutex] = kEnd;
     } else if (orphan_since_[mutex] == kEnd) {
       orphan_since_[mutex] = sim_.now();
     } else if (sim_.now() - orphan_since_[mutex] > bound) {
-      violate("P6", "a given up " + row.owner.id + " still stands in the store");
+      violate("P6", "a given up " + row(mutex).owner.id + " still stands in the store");
     }
   }
 }

@@ -31,6 +31,13 @@ World::Time SimClock::when(LocalTime local) const {
   return guess;
 }
 
+template <typename Body>
+void SimNode::post(nanoseconds delay, const SimExecutor* owner, Body body) {
+  world_.after(delay, [this, life = life_, owner, body = std::move(body)]() mutable {
+    run_task(life, owner, body);
+  });
+}
+
 class SimNode::SimExecutor : public Executor {
  public:
   explicit SimExecutor(SimNode& node) : node_(&node) {}
@@ -87,6 +94,18 @@ class SimNode::SimExecutor : public Executor {
   bool is_shut_down_ = false;
 };
 
+// An executor lives until the end of its life; a client that closed it before wants nothing more.
+template <typename Body>
+void SimNode::run_task(std::uint64_t life, const SimExecutor* owner, Body& body) {
+  if (life != life_ || (owner && owner->is_shut_down())) return;
+  if (is_paused_) {
+    held_.push_back({owner, std::move(body)});
+  } else {
+    ++steps_;
+    body();
+  }
+}
+
 SimNode::SimNode(SimWorld& sim, std::string name, SimClock clock)
     : sim_(sim), world_(sim.world()), name_(std::move(name)), clock_(clock) {}
 
@@ -102,6 +121,7 @@ void SimNode::boot() {
   sim_.tell(name_, " boots");
   is_up_ = true;
   running_since_ = world_.now();
+  ++steps_;
   if (!program_) return;
   const std::uint64_t life = life_;
   std::shared_ptr<void> memory = program_(*this);
@@ -122,6 +142,7 @@ void SimNode::crash() {
 
 void SimNode::end_life() {
   ++life_;
+  ++steps_;
   is_up_ = is_paused_ = false;
   for (const auto& executor : executors_) executor->die();
   executors_.clear();
@@ -196,22 +217,6 @@ void SimNode::tell(const Event& event) const {
 
 void SimNode::post(nanoseconds delay, Task task) { post(delay, nullptr, std::move(task)); }
 
-void SimNode::post(nanoseconds delay, const SimExecutor* owner, Task task) {
-  world_.after(delay, [this, life = life_, owner, task = std::move(task)]() mutable {
-    run_task(life, owner, task);
-  });
-}
-
-// An executor lives until the end of its life; a client that closed it before wants nothing more.
-void SimNode::run_task(std::uint64_t life, const SimExecutor* owner, Task& task) {
-  if (life != life_ || (owner && owner->is_shut_down())) return;
-  if (is_paused_) {
-    held_.push_back({owner, std::move(task)});
-  } else {
-    task();
-  }
-}
-
 nanoseconds SimNode::one_way() {
   const Weather& weather = sim_.weather();
   const bool slow = sim_.dice().chance(weather.slow);
@@ -230,15 +235,9 @@ void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecut
   const bool hangs = dice.chance(weather.hanging);
   const World::Time patience = hangs ? deadline + weather.slowest : deadline;
   const bool arrives = !is_cut_ && !dice.chance(weather.lost_requests);
-  const auto time_out = [this, call, owner, patience] {
-    post(std::max(patience - world_.now(), nanoseconds{0}), owner, [call] {
-      call->lose();
-      call->complete();
-    });
-  };
-  if (!arrives || arrival > patience) time_out();
+  if (!arrives || arrival > patience) time_out(call, owner, patience);
   if (!arrives) return;
-  world_.at(arrival, [this, call, owner, patience, time_out, life = life_] {
+  world_.at(arrival, [this, call, owner, patience, life = life_]() mutable {
     const bool performed = sim_.is_server_up();
     if (performed) call->perform();
     if (life != life_ || world_.now() > patience) return;
@@ -250,9 +249,9 @@ void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecut
     const World::Time reply = world_.now() + one_way();
     const bool answers = performed && !is_cut_ && !sim_.dice().chance(sim_.weather().lost_replies);
     if (answers && reply <= patience) {
-      post(reply - world_.now(), owner, [call] { call->complete(); });
+      post(reply - world_.now(), owner, [call = std::move(call)] { call->complete(); });
     } else {
-      time_out();
+      time_out(std::move(call), owner, patience);
     }
   });
   if (dice.chance(weather.doubled)) {
@@ -262,12 +261,20 @@ void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecut
   }
 }
 
+void SimNode::time_out(std::shared_ptr<StoreCall> call, const SimExecutor* owner,
+                       World::Time patience) {
+  post(std::max(patience - world_.now(), nanoseconds{0}), owner, [call = std::move(call)] {
+    call->lose();
+    call->complete();
+  });
+}
+
 void SimNode::carry_hint(const std::function<void()>& hint) {
   Dice& dice = sim_.dice();
   if (is_cut_ || dice.chance(sim_.weather().lost_hints)) return;
-  post(one_way(), hint);
+  post(one_way(), nullptr, hint);
   if (dice.chance(sim_.weather().forged_hints)) {
-    post(dice.between(nanoseconds{0}, milliseconds{2000}), hint);
+    post(dice.between(nanoseconds{0}, milliseconds{2000}), nullptr, hint);
   }
 }
 

@@ -81,8 +81,15 @@ class SimNode {
 
   // --- its time ---
 
+  const SimClock& clock() const { return clock_; }
   // What its clock shows.
-  LocalTime now() const { return clock_.at(world_.now()); }
+  LocalTime now() const {
+    if (shown_at_ != world_.now()) {
+      shown_at_ = world_.now();
+      shown_ = clock_.at(shown_at_);
+    }
+    return shown_;
+  }
   // Something this process does later: not while it is paused, not after it has crashed.
   using Task = testing::Task<48>;
   void post(nanoseconds delay, Task task);
@@ -101,6 +108,8 @@ class SimNode {
   bool is_cut() const { return is_cut_; }
   // When it was booted or resumed last.
   World::Time running_since() const { return running_since_; }
+  // How much it has done: what is the same as before has not changed anything of it.
+  std::uint64_t steps() const { return steps_; }
 
  private:
   class SimExecutor;
@@ -109,10 +118,13 @@ class SimNode {
     Task task;
   };
 
-  void post(nanoseconds delay, const SimExecutor* owner, Task task);
-  void run_task(std::uint64_t life, const SimExecutor* owner, Task& task);
+  template <typename Body>
+  void post(nanoseconds delay, const SimExecutor* owner, Body body);
+  template <typename Body>
+  void run_task(std::uint64_t life, const SimExecutor* owner, Body& body);
   void carry_hint(const std::function<void()>& hint);
   void carry_call(const std::shared_ptr<StoreCall>& call, const SimExecutor* owner);
+  void time_out(std::shared_ptr<StoreCall> call, const SimExecutor* owner, World::Time patience);
   nanoseconds one_way();
   void tell(const Event& event) const;
   void end_life();
@@ -129,6 +141,10 @@ class SimNode {
   bool is_paused_ = false;
   bool is_cut_ = false;
   World::Time running_since_{};
+  std::uint64_t steps_ = 0;
+  // What its clock showed when it was read last; it is read often.
+  mutable World::Time shown_at_ = World::Time::min();
+  mutable LocalTime shown_{};
   std::vector<Held> held_;  // until it is resumed
 };
 

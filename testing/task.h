@@ -20,13 +20,7 @@ class Task {
   template <typename Body>
   requires(!std::is_same_v<std::decay_t<Body>, Task>) Task(Body&& body) {
     // NOLINTEND(*-explicit-constructor,*-forwarding-reference-overload)
-    using Held = std::decay_t<Body>;
-    if constexpr (sizeof(Held) <= kRoom && std::is_nothrow_move_constructible_v<Held>) {
-      new (&room_) Held(std::forward<Body>(body));
-      how_ = &kHow<Held>;
-    } else {
-      *this = Task([large = std::make_unique<Held>(std::forward<Body>(body))] { (*large)(); });
-    }
+    put(std::forward<Body>(body));
   }
   Task(Task&& other) noexcept { take(other); }
   Task& operator=(Task&& other) noexcept {
@@ -37,7 +31,20 @@ class Task {
   }
   ~Task() { clear(); }
 
+  // Another one, made in place.
+  template <typename Body>
+  void hold(Body&& body) {
+    clear();
+    if constexpr (std::is_same_v<std::decay_t<Body>, Task>) {
+      take(body);
+    } else {
+      put(std::forward<Body>(body));
+    }
+  }
   void operator()() { how_->run(&room_); }
+  void clear() {
+    if (const How* how = std::exchange(how_, nullptr)) how->destroy(&room_);
+  }
 
  private:
   struct How {
@@ -53,12 +60,19 @@ class Task {
                             },
                             [](void* body) { static_cast<Held*>(body)->~Held(); }};
 
+  template <typename Body>
+  void put(Body&& body) {
+    using Held = std::decay_t<Body>;
+    if constexpr (sizeof(Held) <= kRoom && std::is_nothrow_move_constructible_v<Held>) {
+      new (&room_) Held(std::forward<Body>(body));
+      how_ = &kHow<Held>;
+    } else {
+      put([large = std::make_unique<Held>(std::forward<Body>(body))] { (*large)(); });
+    }
+  }
   void take(Task& other) {
     how_ = std::exchange(other.how_, nullptr);
     if (how_) how_->move(&other.room_, &room_);
-  }
-  void clear() {
-    if (const How* how = std::exchange(how_, nullptr)) how->destroy(&room_);
   }
 
   const How* how_ = nullptr;

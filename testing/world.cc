@@ -1,20 +1,16 @@
 #include "testing/world.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace simba::testing {
 
-void World::at(Time when, Task task) {
-  if (free_slots_.empty()) {
-    free_slots_.push_back(tasks_.size());
-    tasks_.emplace_back();
-  }
-  const std::size_t slot = free_slots_.back();
-  free_slots_.pop_back();
-  tasks_[slot] = std::move(task);
-  events_.push_back({std::max(when, now_), planned_++, slot});
+World::Task& World::plan(Time when) {
+  if (unused_.empty()) unused_.push_back(&tasks_.emplace_back());
+  Task& task = *unused_.back();
+  unused_.pop_back();
+  events_.push_back({std::max(when, now_), planned_++, &task});
   std::push_heap(events_.begin(), events_.end(), Later{});
+  return task;
 }
 
 bool World::step(Time end) {
@@ -25,10 +21,10 @@ bool World::step(Time end) {
   std::pop_heap(events_.begin(), events_.end(), Later{});
   const Event event = events_.back();
   events_.pop_back();
-  Task task = std::move(tasks_[event.slot]);
-  free_slots_.push_back(event.slot);
   now_ = event.when;
-  task();
+  (*event.task)();
+  event.task->clear();
+  unused_.push_back(event.task);
   return true;
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "simba/testing/task.h"
@@ -17,18 +19,24 @@ class World {
   using Task = testing::Task<96>;
 
   Time now() const { return now_; }
-  // Things at the same time happen in the order in which they were planned.
-  void at(Time when, Task task);
-  void after(nanoseconds delay, Task task) { at(now_ + delay, std::move(task)); }
+  // Something to do then. Things at the same time happen in the order in which they were planned.
+  template <typename Body>
+  void at(Time when, Body&& body) {
+    plan(when).hold(std::forward<Body>(body));
+  }
+  template <typename Body>
+  void after(nanoseconds delay, Body&& body) {
+    at(now_ + delay, std::forward<Body>(body));
+  }
   // The next thing; false when there is none before `end`, which it is then.
   bool step(Time end);
 
  private:
-  // Small and plain, because a heap moves its elements about; the task stands in its slot.
+  // Small and plain, because a heap moves its elements about.
   struct Event {
     Time when;
     std::uint64_t number;
-    std::size_t slot;
+    Task* task;
   };
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
@@ -36,11 +44,14 @@ class World {
     }
   };
 
+  // A task that is to happen then, and does nothing yet.
+  Task& plan(Time when);
+
   Time now_{};
   std::uint64_t planned_ = 0;
   std::vector<Event> events_;  // a heap
-  std::vector<Task> tasks_;    // by slot
-  std::vector<std::size_t> free_slots_;
+  std::deque<Task> tasks_;     // each stays where it is, and runs there
+  std::vector<Task*> unused_;
 };
 
 }  // namespace simba::testing
