@@ -148,7 +148,9 @@ TEST_F(LockerTest, AnAmbiguousTryIsGivenBack) {
 }
 
 TEST_F(LockerTest, AnUnlockThatFailedIsRetriedInTheBackground) {
-  SimbaLocker locker(client, "m");
+  ContendOptions options = long_lease();
+  options.max_backoff = 100ms;  // between the tries; by itself it grows with the lease
+  SimbaLocker locker(client, "m", options);
   locker.lock();
   store->fail_before(Error(Errc::kUnreachable, "away"), 3);
   locker.unlock();
