@@ -69,7 +69,6 @@ const std::vector<Protocol>& protocols() {
        "",
        true,
        true},
-      // The driver reads rows for as long as they come, and hands back control only where it waits.
       {"mariadb",
        "mariadb://admin@127.0.0.1:",
        "/simba_db?sslmode=disable",
@@ -77,8 +76,7 @@ const std::vector<Protocol>& protocols() {
         bytes({7, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0}), bytes({1, 0, 0, 1, 0xfb}),
         bytes({9, 0, 0, 1, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
         bytes({3, 0, 0, 1, 0xff, 0x10, 0x04}), bytes({5, 0, 0, 1, 0xfe, 0, 0, 2, 0})},
-       "",
-       false},
+       ""},
       // The driver ends the process at an answer that nobody asked for, so they do not come again.
       {"zookeeper",
        "zookeeper://127.0.0.1:",

@@ -18,15 +18,19 @@ class Row {
  public:
   explicit Row(std::vector<std::optional<std::string>> values) : values_(std::move(values)) {}
 
+  static std::string_view where() { return "a server"; }
   bool is_null(unsigned column) const {
-    if (column >= values_.size()) simba::mysql::refuse_answer("has fewer columns than it should");
+    if (column >= values_.size())
+      simba::mysql::refuse_answer(where(), "has fewer columns than it should");
     return !values_[column];
   }
   std::string_view text(unsigned column) const {
-    if (is_null(column)) simba::mysql::refuse_answer("holds no text");
+    if (is_null(column)) simba::mysql::refuse_answer(where(), "holds no text");
     return *values_[column];
   }
-  std::uint64_t number(unsigned column) const { return simba::mysql::parse_number(text(column)); }
+  std::uint64_t number(unsigned column) const {
+    return simba::mysql::parse_number(text(column), where());
+  }
 
  private:
   std::vector<std::optional<std::string>> values_;

@@ -16,6 +16,11 @@ inline StoreTime at(std::uint64_t ms) {
   return StoreTime{milliseconds{static_cast<std::int64_t>(ms)}};
 }
 
+template <class Row>
+std::string in_answer(const Row& row) {
+  return "mysql at " + std::string(row.where()) + ": ";
+}
+
 // A row that does not exist is nobody's. One that the server takes for this mutex and that is
 // spelled differently would be waited for for ever.
 template <class Row>
@@ -25,14 +30,14 @@ Observation read_row(const Row& row, std::string_view mutex) {
   const std::string_view found = row.text(Column::kMutex);
   if (found != mutex) {
     throw Error(Errc::kMisconfigured,
-                "mysql: the table takes the mutex '" + std::string(mutex) + "' and its row '" +
-                    std::string(found) +
+                in_answer(row) + "the table takes the mutex '" + std::string(mutex) +
+                    "' and its row '" + std::string(found) +
                     "' for the same name, so that both can never be there: use one spelling, or "
                     "give the column mutex a type that compares bytes (VARBINARY(66))");
   }
   const std::uint64_t token = row.number(Column::kToken);
   if (token > kit::kMaxToken) {
-    throw Error(Errc::kCorrupt, "mysql: a row holds the token " + std::to_string(token) +
+    throw Error(Errc::kCorrupt, in_answer(row) + "a row holds the token " + std::to_string(token) +
                                     ", which is beyond " + std::to_string(kit::kMaxToken));
   }
   return {{std::string(row.text(Column::kOwner)), at(row.number(Column::kAcquired)),
@@ -49,7 +54,7 @@ Answer read_answer(const Row& row, std::string_view mutex, const Claim* claim,
   const Token most = shape.has_token ? kit::kMaxToken : Token{4'294'967'295};
   if (!claim->renews() && seen.owner.token >= most) {
     return Error(Errc::kCorrupt,
-                 "mysql: the row of this mutex holds a token at the end of its range");
+                 in_answer(row) + "the row of this mutex holds a token at the end of its range");
   }
   if (!claim->renews()) kit::set_time_of_refusal(seen, *claim);
   // Kept for the term, where the row holds no token, or not yet.
@@ -66,7 +71,8 @@ template <class Row>
 std::size_t place_in(const Row& row, unsigned column, std::size_t count) {
   const std::uint64_t place = row.number(column);
   if (place >= 1 && place <= count) return place - 1;
-  refuse_answer("is about claim " + std::to_string(place) + " of " + std::to_string(count));
+  refuse_answer(row.where(),
+                "is about claim " + std::to_string(place) + " of " + std::to_string(count));
 }
 
 }  // namespace simba::mysql

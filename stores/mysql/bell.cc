@@ -199,7 +199,7 @@ void BellSource::register_wanted(const Hint& hint) {
   }
   if (tried.empty()) return;
   Result got = connection_.query(sql, now + endpoint_->connect_timeout());
-  if (!got.next()) refuse_answer("has no row");
+  if (!got.next()) refuse_answer(endpoint_->where(), "has no row");
   for (unsigned i = 0; i < tried.size(); ++i) {
     const std::uint64_t slot = got.number(i);
     held_[tried[i]->mutex] = {tried[i]->bell, slot == 0 ? '\0' : slot == 1 ? 'a' : 'b'};
@@ -267,6 +267,7 @@ void BellSource::wait_in_server(const kit::StopSignal& stop) {
   const std::string sql = sleep_sql();
   const LocalTime deadline = BootClock::now() + kSleep + endpoint_->connect_timeout();
   bool is_stopped = false;
+  const Leash leash(handle, deadline);
   const auto go_through = [&](int status, auto go_on) {
     while (status != 0 && !is_stopped) {
       is_stopped = !wait_for_ring(status, deadline, stop);
@@ -282,8 +283,9 @@ void BellSource::wait_in_server(const kit::StopSignal& stop) {
                [&](int ready) { return mysql_store_result_cont(&rows, handle, ready); });
   }
   if (is_stopped) return connection_.spoil();
+  connection_.check_leash();
   // Whoever is woken gets 1 instead of 0, and from MariaDB an error.
-  Result answer(rows, 0, 0);
+  Result answer(rows, 0, 0, endpoint_->where());
   if (!answer.next()) connection_.fail(mysql_errno(handle), mysql_error(handle));
   was_rung_ = answer.number(0) != 0;
   writes_ = std::to_string(answer.number(1));

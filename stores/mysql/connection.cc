@@ -100,6 +100,7 @@ void Connection::connect_to(const MysqlOptions::Host& host, const kit::StopSigna
     return value.empty() ? nullptr : value.c_str();
   };
   MYSQL* connected = nullptr;
+  const Leash leash(handle_, deadline);
   const int status = mysql_real_connect_start(
       &connected, handle_, text(host.first), options.user.c_str(), options.password.c_str(),
       database == Database::kNone ? nullptr : options.database.c_str(), host.second,
@@ -206,6 +207,10 @@ int Connection::wait(int status, LocalTime deadline, const kit::StopSignal* stop
   if (kit::wait_for(mysql_get_socket(handle_), events_of(status), deadline, stop)) {
     return status & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE | MYSQL_WAIT_EXCEPT);
   }
+  give_up();
+}
+
+void Connection::give_up() {
   broken_ = true;
   if (connecting_) {
     throw Error(Errc::kUnreachable,
@@ -218,17 +223,32 @@ int Connection::wait(int status, LocalTime deadline, const kit::StopSignal* stop
                                   "unknown");
 }
 
+void Connection::check_leash() {
+  switch (Leash::end_of(handle_)) {
+    case Leash::End::kNone:
+      return;
+    case Leash::End::kLate:
+      give_up();
+    case Leash::End::kTooLong:
+      broken_ = true;
+      refuse_answer(endpoint_.where(), "has no end, or is longer than any should be");
+  }
+}
+
 void Connection::check_not_late(LocalTime deadline) const {
   if (BootClock::now() < deadline) return;
-  throw Error(Errc::kTimeout, "mysql: the deadline of the call passed; nothing was sent");
+  throw Error(Errc::kTimeout, "mysql at " + endpoint_.where() +
+                                  ": the deadline of the call passed; nothing was sent");
 }
 
-Result Connection::query(const std::string& sql, LocalTime deadline) {
-  return std::move(query_all(sql, deadline).back());
+Result Connection::query(const std::string& sql, LocalTime deadline, std::size_t most_bytes) {
+  return std::move(query_all(sql, deadline, most_bytes).back());
 }
 
-std::vector<Result> Connection::query_all(const std::string& sql, LocalTime deadline) {
+std::vector<Result> Connection::query_all(const std::string& sql, LocalTime deadline,
+                                          std::size_t most_bytes) {
   check_not_late(deadline);
+  const Leash leash(handle_, deadline, most_bytes);
   int error = 0;
   finish(
       mysql_real_query_start(&error, handle_, sql.data(), sql.size()),
@@ -239,7 +259,8 @@ std::vector<Result> Connection::query_all(const std::string& sql, LocalTime dead
     finish(
         mysql_store_result_start(&rows, handle_),
         [&](int ready) { return mysql_store_result_cont(&rows, handle_, ready); }, deadline);
-    all.emplace_back(rows, mysql_affected_rows(handle_), mysql_insert_id(handle_));
+    all.emplace_back(rows, mysql_affected_rows(handle_), mysql_insert_id(handle_),
+                     endpoint_.where());
     if (rows == nullptr && mysql_errno(handle_) != 0) break;
     int more = 0;  // -1: that was the last
     finish(

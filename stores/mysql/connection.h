@@ -11,6 +11,7 @@
 #include "stores/kit/worker.h"
 #include "stores/mysql/endpoint.h"
 #include "stores/mysql/failure.h"
+#include "stores/mysql/leash.h"
 #include "stores/mysql/result.h"
 
 namespace simba::mysql {
@@ -41,10 +42,12 @@ class Connection : public kit::Pooled {
   std::string as_the_server_reads() const;
   std::uint64_t id() const noexcept { return mysql_thread_id(handle_); }
 
-  // Runs a text of one or more statements, in one round trip. The rows are the last statement's.
-  Result query(const std::string& sql, LocalTime deadline);
+  // Runs a text of one or more statements, in one round trip. The rows are the last statement's. An
+  // answer of more than `most_bytes` is no answer.
+  Result query(const std::string& sql, LocalTime deadline, std::size_t most_bytes = Leash::kUsual);
   // The same with the rows of each.
-  std::vector<Result> query_all(const std::string& sql, LocalTime deadline);
+  std::vector<Result> query_all(const std::string& sql, LocalTime deadline,
+                                std::size_t most_bytes = Leash::kUsual);
   // A statement of statements(), prepared when it is first asked for.
   Prepared& prepared(std::size_t which, LocalTime deadline);
 
@@ -56,10 +59,11 @@ class Connection : public kit::Pooled {
   MYSQL* get() const noexcept { return handle_; }
 
   // Goes on with a call of libmariadb until it is through: `status` is what the call's _start gave,
-  // `go_on` its _cont.
+  // `go_on` its _cont. A Leash is around both.
   template <class GoOn>
   void finish(int status, GoOn go_on, LocalTime deadline, const kit::StopSignal* stop = nullptr) {
     while (status != 0) status = go_on(wait(status, deadline, stop));
+    check_leash();
   }
   // Events as for poll().
   static short events_of(int status) noexcept;
@@ -70,10 +74,13 @@ class Connection : public kit::Pooled {
   // What the last error told is dealt with.
   void mend() noexcept { broken_ = false; }
   void check_not_late(LocalTime deadline) const;
+  // Throws where the server was cut short.
+  void check_leash();
 
  private:
   // How the call goes on; throws once the deadline has passed.
   int wait(int status, LocalTime deadline, const kit::StopSignal* stop);
+  [[noreturn]] void give_up();
   void connect_to_any(const kit::StopSignal& stop, Database database);
   void connect_to(const MysqlOptions::Host& host, const kit::StopSignal& stop, Database database);
   void adopt(MYSQL* given);

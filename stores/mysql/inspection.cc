@@ -10,7 +10,7 @@ constexpr milliseconds kPatience{10'000};
 
 Finding look_at_server(Connection& connection, LocalTime deadline) {
   Result answer = connection.query("SELECT VERSION(), CURRENT_USER()", deadline);
-  if (!answer.next()) refuse_answer("no version");
+  if (!answer.next()) refuse_answer(connection.endpoint().where(), "has no version");
   return {"server", Verdict::kOk,
           std::string(connection.speaks_mariadb() ? "MariaDB " : "MySQL ") +
               std::string(answer.text(0)) + " at " + connection.endpoint().where() + ", as " +

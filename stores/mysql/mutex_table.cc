@@ -30,7 +30,7 @@ Answer observe_one(Connection& connection, std::string_view mutex, const Claim* 
                    LocalTime deadline) {
   Prepared& statement = connection.prepared(Statements::kObserve, deadline);
   statement.text(mutex).run(deadline);
-  if (!statement.next()) refuse_answer("has no row");
+  if (!statement.next()) refuse_answer(connection.endpoint().where(), "has no row");
   return read_answer(statement, mutex, claim, connection.statements().shape);
 }
 
@@ -57,14 +57,14 @@ Answer take_one(Connection& connection, const Claim& claim, Released& released,
   }
   if (!statements.shape.is_mariadb) {
     Result rows = connection.query(statements.take_one(claim), deadline);
-    if (!rows.next()) refuse_answer("has no row");
+    if (!rows.next()) refuse_answer(connection.endpoint().where(), "has no row");
     return read_answer(rows, claim.mutex, &claim, statements.shape);
   }
   Prepared& statement = start(connection, Statements::kTake, deadline);
   statement.text(claim.mutex).number(count_of(claim.ttl));
   statement.number(count_of(claim.ttl + claim.transition)).text(claim.wire_id);
   statement.number(claim.floor + 1).run(deadline);
-  if (!statement.next()) refuse_answer("has no row");
+  if (!statement.next()) refuse_answer(connection.endpoint().where(), "has no row");
   return read_answer(statement, claim.mutex, &claim, statements.shape);
 }
 
@@ -115,10 +115,10 @@ Answers contend_many(Connection& connection, std::span<const Claim> claims, Loca
   return answers;
 }
 
-void check_id(const Shape& shape, const Claim& claim) {
+void check_id(const Shape& shape, const Claim& claim, const std::string& where) {
   if (claim.wire_id.size() <= shape.owner_length) return;
   throw Error(Errc::kMisconfigured,
-              "mysql: the wire id has " + std::to_string(claim.wire_id.size()) +
+              "mysql at " + where + ": the wire id has " + std::to_string(claim.wire_id.size()) +
                   " bytes; this table holds ids of " + std::to_string(shape.owner_length) +
                   ": bring it up to date (docs/mysql.md), or write max_id_length=" +
                   std::to_string(shape.owner_length) + " in the URL and use shorter contender ids");
@@ -144,7 +144,7 @@ Answers contend(Connection& connection, std::span<const Claim> claims, Released&
                 LocalTime deadline) {
   const Shape& shape = connection.statements().shape;
   return kit::send_checked(
-      claims, [&](const Claim& claim) { check_id(shape, claim); },
+      claims, [&](const Claim& claim) { check_id(shape, claim, connection.endpoint().where()); },
       [&](std::span<const Claim> good) {
         if (good.size() > 1) return contend_many(connection, good, deadline);
         Answers answers;
@@ -195,7 +195,8 @@ Answers observe(Connection& connection, std::span<const std::string_view> mutexe
   }
   const Statements& statements = connection.statements();
   Result rows = connection.query(statements.observe_many(mutexes), deadline);
-  const Error missing(Errc::kCorrupt, "mysql: the server gave no answer about this mutex");
+  const Error missing(Errc::kCorrupt, "mysql at " + connection.endpoint().where() +
+                                          ": the server gave no answer about this mutex");
   Answers answers(mutexes.size(), missing);
   while (rows.next()) {
     const std::size_t place = place_in(rows, Column::kPlace, mutexes.size());
@@ -207,7 +208,9 @@ Answers observe(Connection& connection, std::span<const std::string_view> mutexe
 std::vector<Listed> list(Connection& connection, std::string_view prefix, std::size_t limit,
                          LocalTime deadline) {
   const std::size_t most = std::min<std::size_t>(limit, 1U << 31);
-  Result rows = connection.query(connection.statements().list(prefix, most), deadline);
+  constexpr std::size_t kMostOfARow = 1'024;
+  Result rows = connection.query(connection.statements().list(prefix, most), deadline,
+                                 Leash::kUsual + most * kMostOfARow);
   std::vector<Listed> found;
   while (rows.next()) {
     const std::string_view mutex = rows.text(Column::kMutex);

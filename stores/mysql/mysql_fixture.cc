@@ -27,7 +27,7 @@ std::string Admin::operator()(const std::string& sql) {
     throw std::runtime_error(sql + ": " + mysql_error(connection_));
   }
   std::string values;
-  Result rows(mysql_store_result(connection_), 0, 0);
+  Result rows(mysql_store_result(connection_), 0, 0, "a test");
   const unsigned columns = mysql_field_count(connection_);
   if (!rows.next()) return values;
   for (unsigned i = 0; i < columns; ++i) {

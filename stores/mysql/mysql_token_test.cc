@@ -1,8 +1,13 @@
+#include "stores/mysql/endpoint.h"
 #include "stores/mysql/mysql_fixture.h"
 
 // Fencing tokens near the ends of what numbers can hold.
 namespace simba::mysql {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 using MysqlTokenTest = MysqlTest;
 
@@ -21,6 +26,24 @@ TEST_F(MysqlTokenTest, TokensGrowByOneUpToTheEndOnEachNewConnection) {
     const auto store = open();
     EXPECT_EQ(take(*store, "new-" + std::to_string(last), "a~1", last).owner.token, last + 1);
   }
+}
+
+TEST_F(MysqlTokenTest, ARowThatHoldsNonsenseIsAnErrorThatNamesTheServer) {
+  make_table();
+  const std::string beyond = std::to_string(Token{1} << 63);
+  admin()("REPLACE INTO " + table + " VALUES ('report', 0, 0, 0, '', 1, " + beyond + ')');
+  const auto store = open(), texts = open({}, "dialect=mysql");
+  const std::string where = "mysql at " + Endpoint(options()).where() + ": ";
+  const auto names_it =
+      AllOf(StartsWith("the store's data"), HasSubstr(where + "a row holds"), HasSubstr(beyond));
+  EXPECT_THAT(error_of([&] { observe(*store, "report"); }), names_it);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }), names_it);
+  EXPECT_THAT(error_of([&] { take(*texts, "report", "a~1"); }), names_it);
+  EXPECT_THAT(error_of([&] { store->list("", 10, soon()); }), names_it);
+  admin()("ALTER TABLE " + table + " MODIFY ttl_at VARCHAR(20)");
+  admin()("UPDATE " + table + " SET fencing_token = 1, ttl_at = 'soon'");
+  EXPECT_THAT(error_of([&] { store->list("", 10, soon()); }),
+              HasSubstr(where + "the server's answer holds no number"));
 }
 
 }  // namespace

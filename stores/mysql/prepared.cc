@@ -18,6 +18,7 @@ Prepared::~Prepared() { mysql_stmt_close(statement_); }
 void Prepared::prepare(LocalTime deadline) {
   if (is_ready_) return;
   int error = 0;
+  const Leash leash(connection_.get(), deadline);
   connection_.finish(
       mysql_stmt_prepare_start(&error, statement_, text_.sql.data(), text_.sql.size()),
       [&](int ready) { return mysql_stmt_prepare_cont(&error, statement_, ready); }, deadline);
@@ -28,7 +29,7 @@ void Prepared::prepare(LocalTime deadline) {
 
 void Prepared::bind_all() {
   if (mysql_stmt_param_count(statement_) != text_.arguments.size()) {
-    refuse_answer("to a PREPARE counts other arguments than the statement has");
+    refuse_answer(where(), "to a PREPARE counts other arguments than the statement has");
   }
   std::vector<MYSQL_BIND> binds;
   bind(arguments_, binds, text_.arguments);
@@ -82,6 +83,7 @@ Prepared& Prepared::number(std::uint64_t value) {
 void Prepared::run(LocalTime deadline) {
   connection_.check_not_late(deadline);
   int error = 0;
+  const Leash leash(connection_.get(), deadline);
   connection_.finish(
       mysql_stmt_execute_start(&error, statement_),
       [&](int ready) { return mysql_stmt_execute_cont(&error, statement_, ready); }, deadline);
@@ -89,7 +91,7 @@ void Prepared::run(LocalTime deadline) {
   if (columns_.empty()) return;
   // Now, because SET STATEMENT ... FOR does not tell of its columns before.
   if (mysql_stmt_field_count(statement_) != columns_.size()) {
-    refuse_answer("has other columns than the statement");
+    refuse_answer(where(), "has other columns than the statement");
   }
   if (mysql_stmt_bind_result(statement_, column_binds_.data()) != 0) fail();
   // To the very end of the answer: an error may follow the rows (a commit that failed).
@@ -102,21 +104,26 @@ void Prepared::run(LocalTime deadline) {
 bool Prepared::next() {
   const int got = mysql_stmt_fetch(statement_);
   if (got == 0) return true;
-  if (got == MYSQL_DATA_TRUNCATED) refuse_answer("holds a text or a number that is too long");
+  if (got == MYSQL_DATA_TRUNCATED)
+    refuse_answer(where(), "holds a text or a number that is too long");
   if (got != MYSQL_NO_DATA) fail();
   mysql_stmt_free_result(statement_);
   return false;
 }
 
+std::string_view Prepared::where() const { return connection_.endpoint().where(); }
+
 bool Prepared::is_null(unsigned column) const { return columns_.at(column).is_null != 0; }
 
 std::uint64_t Prepared::number(unsigned column) const {
-  if (is_null(column)) refuse_answer("holds no number in column " + std::to_string(column + 1));
+  if (is_null(column))
+    refuse_answer(where(), "holds no number in column " + std::to_string(column + 1));
   return columns_[column].number;
 }
 
 std::string_view Prepared::text(unsigned column) const {
-  if (is_null(column)) refuse_answer("holds no text in column " + std::to_string(column + 1));
+  if (is_null(column))
+    refuse_answer(where(), "holds no text in column " + std::to_string(column + 1));
   return {columns_[column].bytes.data(), columns_[column].length};
 }
 

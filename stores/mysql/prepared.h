@@ -46,6 +46,7 @@ class Prepared {
   bool is_null(unsigned column) const;
   std::uint64_t number(unsigned column) const;
   std::string_view text(unsigned column) const;
+  std::string_view where() const;  // the server, for errors
   std::uint64_t changed() const { return mysql_stmt_affected_rows(statement_); }
   std::uint64_t id() const { return mysql_stmt_insert_id(statement_); }
 

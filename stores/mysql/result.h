@@ -10,8 +10,9 @@
 
 namespace simba::mysql {
 
-[[noreturn]] void refuse_answer(const std::string& why);
-std::uint64_t parse_number(std::string_view text);
+// `where` is the server.
+[[noreturn]] void refuse_answer(std::string_view where, const std::string& why);
+std::uint64_t parse_number(std::string_view text, std::string_view where);
 
 // Rows of an answer, one after the other, and what the statement changed. What is not there, or not
 // of the kind asked for, is Error (kCorrupt): a reply is never believed half.
@@ -20,14 +21,16 @@ std::uint64_t parse_number(std::string_view text);
 class Result {
  public:
   Result() = default;
-  Result(MYSQL_RES* rows, std::uint64_t changed, std::uint64_t id)
-      : rows_(rows), changed_(changed), id_(id) {}
+  // `where` is the server, for errors; it outlives this.
+  Result(MYSQL_RES* rows, std::uint64_t changed, std::uint64_t id, std::string_view where)
+      : rows_(rows), changed_(changed), id_(id), where_(where) {}
 
   bool next();
   bool is_null(unsigned column) const;
   std::uint64_t number(unsigned column) const;
   std::string_view text(unsigned column) const;
 
+  std::string_view where() const { return where_; }
   std::uint64_t changed() const { return changed_; }  // rows
   std::uint64_t id() const { return id_; }            // what LAST_INSERT_ID(x) was given
 
@@ -39,6 +42,7 @@ class Result {
   MYSQL_ROW row_ = nullptr;
   const unsigned long* lengths_ = nullptr;
   std::uint64_t changed_ = 0, id_ = 0;
+  std::string_view where_;
 };
 
 }  // namespace simba::mysql

@@ -126,7 +126,7 @@ void Relay::accept_one() {
   if (::connect(server.get(), address, target_.size) != 0) return end_by_reset(client);
   set(client.get(), IPPROTO_TCP, TCP_NODELAY);
   set(server.get(), IPPROTO_TCP, TCP_NODELAY);
-  pairs_.push_back({std::move(client), std::move(server), false, false, {}, {}});
+  pairs_.push_back({std::move(client), std::move(server), false, false, {}, {}, {}});
 }
 
 bool Relay::carry(Pair& pair, short client_events, short server_events) {
@@ -158,15 +158,18 @@ bool Relay::deceive(Pair& pair) {
   if (has_ended && !floods) return false;
   pair.is_ending = pair.is_ending || has_ended;
   const std::string_view said(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  std::string bytes;
-  {
+  // A flood is told to the last byte before it goes on: else it would be noise.
+  if (pair.untold.empty()) {
     const std::lock_guard lock(guard_);
-    bytes = lie_(said);
+    pair.untold = lie_(said);
+    pair.is_spoilt = pair.is_spoilt || pair.untold != said;
   }
-  pair.is_spoilt = pair.is_spoilt || bytes != said;
-  const ssize_t sent =
-      ::send(pair.client.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  return sent >= 0 || errno == EAGAIN;
+  const ssize_t sent = ::send(pair.client.get(), pair.untold.data(), pair.untold.size(),
+                              MSG_NOSIGNAL | MSG_DONTWAIT);
+  const bool is_open = sent >= 0 || errno == EAGAIN;
+  const auto told = static_cast<std::size_t>(std::max<ssize_t>(sent, 0));
+  pair.untold.erase(0, mode_ == Mode::kFlood ? told : pair.untold.size());
+  return is_open;
 }
 
 bool Relay::read_into(std::deque<Late>& queue, int from) const {

@@ -65,6 +65,7 @@ class Relay {
     bool is_spoilt = false;  // the client did not hear what the server said: no use any more
     bool is_ending = false;  // one side has: what it said last is still passed on
     std::deque<Late> to_client, to_server;  // read, and not yet passed on
+    std::string untold;                     // the rest of a lie
   };
   struct Address {
     sockaddr_storage bytes{};
