@@ -103,7 +103,7 @@ void MariadbServer::set_words(const std::vector<std::string>& more) {
            "--skip-name-resolve",
            "--innodb-buffer-pool-size=16M",
            "--innodb-log-file-size=16M",
-           "--max-connections=300"};
+           "--max-connections=1000"};
   if (!settings_.is_durable) {
     words.insert(words.end(), {"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
                                "--sync-frm=OFF"});
