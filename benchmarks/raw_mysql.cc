@@ -167,6 +167,11 @@ std::string RawMysql::ask(const std::string& sql) {
   return value;
 }
 
+double RawMysql::questions() {
+  const std::string answer = ask("SHOW GLOBAL STATUS LIKE 'Questions'");
+  return std::atof(answer.substr(answer.find('|') + 1).c_str());
+}
+
 std::uint64_t RawMysql::take(const std::string& mutex, const std::string& owner) {
   run(take_, {mutex, owner}, {kLimitMs, kTtlMs, kLeaseMs, 1}, "nsnnsn");
   const Columns& columns = bind_columns(take_);
@@ -221,8 +226,9 @@ void RawMysql::wait_at_bell(const std::string& mutex) {
 
 void RawMysql::wait_for_ring(const std::string& mutex) {
   const std::string answer = ask(with_table(
-      "SELECT IF(s.writes = " + writes_ +
-      ", SLEEP(2), 2), s.writes FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM {table} WHERE "
+      "SELECT IF(s.writes = " + writes_ + ", CASE WHEN IS_USED_LOCK('{table}gate') = " +
+      "CONNECTION_ID() THEN SLEEP(2) WHEN GET_LOCK('{table}gate', 2) IS NULL THEN 1 ELSE 0 END, "
+      "2), s.writes FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM {table} WHERE "
       "mutex IN ('" +
       mutex + "')) s"));
   if (const std::size_t bar = answer.find('|'); bar != answer.npos)

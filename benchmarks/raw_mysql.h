@@ -34,6 +34,8 @@ class RawMysql {
   void wait_at_bell(const std::string& mutex);
   void wait_for_ring(const std::string& mutex);
   std::uint64_t id() const;
+  // That the server was ever asked, by anybody.
+  double questions();
   // Connections that are not rung: our own.
   void never_ring(std::uint64_t connection) { mine_ = connection; }
 

@@ -26,6 +26,8 @@ constexpr std::chrono::seconds kSleep{2};
 // After a ring: whoever was woken takes the mutex meanwhile, and the look before the next sleep
 // finds nobody who still waits for it.
 constexpr auto kAfterRing = 1ms;
+// Somebody alters the table, and waits for those who wait at the gate.
+constexpr auto kAfterDeadlock = 100ms;
 
 std::string hex(std::uint64_t value) {
   std::string out;
@@ -61,6 +63,10 @@ void note_unheard(Connection& connection, const Failure& error) {
 
 std::uint64_t hash_of(const Endpoint& endpoint, std::string_view mutex) {
   return hash({endpoint.options().database, endpoint.table(), mutex});
+}
+
+std::string gate_of(const Endpoint& endpoint) {
+  return "simba:gate:" + hex(hash({endpoint.options().database, endpoint.table()}));
 }
 
 std::string bell_of(const Endpoint& endpoint, std::string_view mutex) {
@@ -161,6 +167,10 @@ void BellSource::read(const kit::StopSignal& stop, const Hint& hint) {
     if (!has_slot()) return idle(stop);
     wait_in_server(stop);
   } catch (const Failure& error) {
+    if (error.is(number::kDeadlock) || error.is(number::kLockDeadlock)) {
+      stop.pause(kAfterDeadlock);
+      return;
+    }
     if (!error.is(number::kInterrupted)) throw;
     was_rung_ = true;
   }
@@ -245,13 +255,16 @@ void BellSource::idle(const kit::StopSignal& stop) {
   }
 }
 
-// Looks whether the rows were written since the last time, and else sleeps. One statement: a ring
+// Looks whether the rows were written since the last time, and else waits. One statement: a ring
 // before it began is not heard, but what it told is seen then; and a ring between two statements of
 // one text would be answered by nothing at all.
-std::string BellSource::sleep_sql() const {
-  std::string sql = "SELECT IF(s.writes = " + writes_ + ", SLEEP(" +
-                    std::to_string(kSleep.count()) +
-                    "), 2), s.writes FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM " +
+std::string BellSource::wait_sql() const {
+  const std::string gate = literal(gate_of(*endpoint_)), most = std::to_string(kSleep.count());
+  std::string sql = "SELECT IF(s.writes = " + writes_ + ", CASE WHEN IS_USED_LOCK(" + gate +
+                    ") = CONNECTION_ID() THEN SLEEP(" + most + ") WHEN GET_LOCK(" + gate + ", " +
+                    most +
+                    ") IS NULL THEN 1 ELSE 0 END, 2), s.writes FROM (SELECT IFNULL(SUM(version), "
+                    "0) AS writes FROM " +
                     endpoint_->quoted_table() + " WHERE mutex IN (";
   bool is_first = true;
   for (const auto& [mutex, held] : held_) {
@@ -264,7 +277,7 @@ std::string BellSource::sleep_sql() const {
 
 void BellSource::wait_in_server(const kit::StopSignal& stop) {
   MYSQL* const handle = connection_.get();
-  const std::string sql = sleep_sql();
+  const std::string sql = wait_sql();
   const LocalTime deadline = BootClock::now() + kSleep + endpoint_->connect_timeout();
   bool is_stopped = false;
   const Leash leash(handle, deadline);

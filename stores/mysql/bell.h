@@ -20,9 +20,14 @@
 // A doorbell between processes, on a server that cannot push.
 //
 //   who waits     holds a user-level lock in the mutex's name (GET_LOCK) on one connection, which
-//                 sleeps in the server (SLEEP)
-//   who releases  hears in the same answer which connection holds that lock, and ends its sleep
+//                 waits in the server
+//   who releases  hears in the same answer which connection holds that lock, and ends its wait
 //                 (KILL QUERY, which everybody may do to connections of the same user)
+//
+// What it waits for is another such lock, the gate, which nobody gives away: one connection has it
+// and sleeps (SLEEP), all others queue for it. All could sleep; but one lock of the server is of
+// every sleep, and where a dozen fall asleep and are woken, who rings waits for it for seconds. A
+// connection that waits for the gate is waited for by nobody.
 //
 // There are two locks for each mutex, so that two processes can pass it to and fro; a third one
 // polls. A ring between two sleeps is not heard: so each sleep begins with a look whether the rows
@@ -38,6 +43,9 @@ namespace simba::mysql {
 std::string bell_of(const Endpoint& endpoint, std::string_view mutex);
 
 std::uint64_t hash_of(const Endpoint& endpoint, std::string_view mutex);
+
+// The name of the lock that is waited for, by all who wait for mutexes of this table.
+std::string gate_of(const Endpoint& endpoint);
 
 // Ends the sleep of a connection that waits. Throws Error only where ours is lost.
 void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline);
@@ -100,7 +108,7 @@ class BellSource : public kit::Source {
   void await_releases(const std::vector<const Bells::Wanted*>& tried);
   void let_go(const std::vector<Bells::Wanted>& wanted);
   void idle(const kit::StopSignal& stop);
-  std::string sleep_sql() const;
+  std::string wait_sql() const;
   void wait_in_server(const kit::StopSignal& stop);
   // False: stop was requested.
   bool wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop);

@@ -11,10 +11,14 @@ class MysqlBellTest : public MysqlTest {
  protected:
   static constexpr milliseconds kAwake = 500ms;
 
+  static constexpr const char* kSleeps = "STATE = 'User sleep'";
+  static constexpr const char* kAtTheGate = "STATE = 'User lock'";
+
   // For less than a second.
-  bool somebody_fell_asleep() {
+  bool somebody_fell_asleep() { return somebody_began(kSleeps); }
+  bool somebody_began(const std::string& to_wait) {
     asleep_ = BootClock::now();
-    return count_connections("STATE = 'User sleep' AND TIME = 0") == 1;
+    return count_connections(to_wait + " AND TIME = 0") == 1;
   }
   // How long the quickest took, from when somebody had fallen asleep.
   milliseconds best_of_many(const std::function<void(int round)>& run) {
@@ -103,6 +107,64 @@ TEST_F(MysqlBellTest, AHundredWhoWaitInOneProcessNeedOneConnectionAndHardlyAQuer
   }
   ASSERT_TRUE(eventually([&] { return count_connections("STATE = 'User sleep'") == 1; }));
   EXPECT_TRUE(eventually([&] { return count_connections("TRUE") <= 3; }));
+}
+
+// Where many sleep, and are woken all the time, MariaDB holds up who wakes them, and the others.
+TEST_F(MysqlBellTest, OfManyWhoWaitOneSleepsAndTheOthersQueueBehindIt) {
+  prepare_user();
+  std::vector<std::shared_ptr<Store>> stores;
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < 5; ++i) {
+    stores.push_back(open_elsewhere(user));
+    watches.push_back(stores.back()->watch("m" + std::to_string(i), {}, [] {}));
+  }
+  const auto is_queue = [&] {
+    return count_connections(kSleeps) == 1 && count_connections(kAtTheGate) == 4;
+  };
+  EXPECT_TRUE(eventually(is_queue));
+  // Another takes the place of the one that goes.
+  const std::string who = admin()("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = '" +
+                                  user + "' AND " + kSleeps);
+  if (!who.empty()) admin()("KILL " + who);
+  EXPECT_TRUE(eventually([&] { return log.count("waiters poll until this is over") == 1; }));
+  EXPECT_TRUE(eventually(is_queue));
+}
+
+TEST_F(MysqlBellTest, WhoWaitsBehindASleeperIsWokenByAReleaseElsewhere) {
+  prepare_user();
+  const auto sleeper = open_elsewhere(user), store = open_elsewhere(user);
+  const auto other = open_elsewhere(user);
+  const auto first = sleeper->watch("another", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return count_connections(kSleeps) == 1; }));
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("report", {}, [&] { ++wakes; });
+  const auto best = best_of_many([&](int round) {
+    const std::string id = "a~" + std::to_string(round);
+    take(*other, "report", id);
+    ASSERT_TRUE(eventually([&] { return somebody_began(kAtTheGate); }));
+    wakes = 0;
+    release(*other, "report", id);
+    ASSERT_TRUE(eventually([&] { return wakes > 0; }));
+  });
+  EXPECT_LT(best, kAwake) << "it waited on";
+}
+
+// The server sees a circle: who alters the table waits for those who wait for the sleeper, who
+// waits for the table.
+TEST_F(MysqlBellTest, ATableThatIsAlteredMakesNobodyDeaf) {
+  prepare_user();
+  std::vector<std::shared_ptr<Store>> stores;
+  std::vector<std::unique_ptr<Watch>> watches;
+  for (int i = 0; i < 3; ++i) {
+    stores.push_back(open_elsewhere(user));
+    watches.push_back(stores.back()->watch("m" + std::to_string(i), {}, [] {}));
+  }
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(eventually([&] { return count_connections(kAtTheGate) == 2; }));
+    admin()("ALTER TABLE " + table + " COMMENT = '" + std::to_string(round) + "'");
+  }
+  EXPECT_EQ(log.count("waiters poll until this is over"), 0U);
+  for (const auto& each : watches) EXPECT_TRUE(each->is_live());
 }
 
 // Found by the long load: where several end one sleep at once, MariaDB stands still for seconds.

@@ -8,7 +8,6 @@
 #include "simba/mysql.h"
 #include "stores/kit/server_contract.h"
 #include "stores/mysql/literal.h"
-#include "testing/servers/mariadb.h"
 
 namespace simba::testing {
 namespace {
@@ -51,25 +50,10 @@ class MysqlContract : public ServerContract {
 
  private:
   std::shared_ptr<Store> open() override {
-    const std::string apart = url_apart("connect_timeout=") + more_;
-    if (!is_about_hand_overs() || !server().is_shared()) return open_mysql(mysql_options(apart));
-    if (!own_) {
-      own_ = std::make_unique<servers::MariadbServer>();
-      own_->start();
-    }
-    return open_mysql(mysql_options(own_->url("admin", apart.substr(apart.find('?') + 1))));
-  }
-
-  // While many ring, MariaDB holds up new connections, for seconds (docs/mysql.md): beside a
-  // hundred other cases most of its contenders may stay deaf, and who hears takes the mutex from
-  // who polls.
-  static bool is_about_hand_overs() {
-    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
-    return info != nullptr && std::string_view(info->name()) == "MultiContend";
+    return open_mysql(mysql_options(url_apart("connect_timeout=") + more_));
   }
 
   const std::string more_;
-  std::unique_ptr<servers::MariadbServer> own_;
 };
 
 SIMBA_CONTRACT(Mysql, [] { return std::make_unique<MysqlContract>(""); })
