@@ -157,9 +157,7 @@ void Handle::get(const std::string& path, Watching watching, Got done) {
             zh, path.c_str(), watching == Watching::kYes ? 1 : 0,
             [](int code, const char* data, int length, const Stat* stat, const void* packed) {
               const auto call = unpack<Got>(packed);
-              std::string copy;
-              if (data && length > 0) copy.assign(data, static_cast<std::size_t>(length));
-              (*call)(code, std::move(copy), stat ? *stat : kNoStat);
+              (*call)(code, read_data(data, length), stat ? *stat : kNoStat);
             },
             context);
       },

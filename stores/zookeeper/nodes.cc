@@ -3,6 +3,11 @@
 #include "stores/zookeeper/latch.h"
 
 namespace simba::zookeeper {
+namespace {
+
+constexpr std::size_t kMostData = 1'024;
+
+}  // namespace
 
 std::optional<std::vector<std::string>> read_names(const String_vector* names) {
   if (!names || names->count < 0 || (names->count > 0 && !names->data)) return std::nullopt;
@@ -12,6 +17,16 @@ std::optional<std::vector<std::string>> read_names(const String_vector* names) {
     all.emplace_back(names->data[i]);
   }
   return all;
+}
+
+std::string read_data(const char* data, int length) {
+  if (data == nullptr || length <= 0) return {};
+  std::string_view all(data, static_cast<std::size_t>(length));
+  if (all.size() <= kMostData) return std::string(all);
+  std::size_t end = kMostData;
+  // The first byte that is left out begins a character.
+  while (end > 0 && (static_cast<unsigned char>(all[end]) & 0xC0U) == 0x80) --end;
+  return std::string(all.substr(0, end));
 }
 
 std::optional<Token> read_token(const Stat& stat) {

@@ -18,6 +18,11 @@ namespace simba::zookeeper {
 // it lacks, and who believed the rest might find itself the first of them.
 std::optional<std::vector<std::string>> read_names(const String_vector* names);
 
+// What a node says, up to a kilobyte: a wire id and the name of a node are shorter. What others
+// wrote there may have a megabyte, is kept for each mutex, and shown; it is cut between two
+// characters.
+std::string read_data(const char* data, int length);
+
 // The token of the one who made a node: its czxid.
 std::optional<Token> read_token(const Stat& stat);
 

@@ -25,6 +25,18 @@ TEST(ZookeeperNodes, AListThatLacksANameIsNoList) {
   EXPECT_EQ(read_names(nullptr), std::nullopt);
 }
 
+TEST(ZookeeperNodes, OfWhatANodeSaysAKilobyteIsKept) {
+  const auto kept = [](const std::string& said) {
+    return read_data(said.data(), static_cast<int>(said.size()));
+  };
+  EXPECT_EQ(kept(std::string(1'024, 'x')), std::string(1'024, 'x'));
+  EXPECT_EQ(kept(std::string(1'000'000, 'x')), std::string(1'024, 'x'));
+  EXPECT_EQ(kept(std::string(1'023, 'x') + "\xC3\xA9" + "and more"), std::string(1'023, 'x'));
+  EXPECT_EQ(kept(std::string(2'000, '\x80')), "") << "this is no text";
+  EXPECT_EQ(read_data(nullptr, 3), "");
+  EXPECT_EQ(read_data("abc", -1), "");
+}
+
 TEST(ZookeeperNodes, ATokenIsATransactionOfTheServers) {
   Stat stat{};
   for (const std::int64_t none :

@@ -118,6 +118,18 @@ TEST_F(ZookeeperTest, ForeignChildrenOfTheContainerAreLeftAlone) {
   EXPECT_TRUE(raw().exists(path(m) + "/aaa"));
 }
 
+TEST_F(ZookeeperTest, OfALeaderWithALongIdTheBeginningIsKnown) {
+  raw().create("/simba", {}, ZOO_CONTAINER);
+  raw().create(path(m), {}, ZOO_CONTAINER);
+  const std::string data = "curator-" + std::string(500'000, 'x');
+  ASSERT_EQ(raw().create(path(m) + "/_c_someone-latch-", data, ZOO_EPHEMERAL_SEQUENTIAL), ZOK);
+  const auto store = connect();
+  EXPECT_EQ(observe(*store, m).owner.id, data.substr(0, 1'024));
+  EXPECT_EQ(take(*store, m, "a~1").owner.id, data.substr(0, 1'024));
+  raw().remove(path(m) + '/' + raw().children(path(m))[0]);
+  EXPECT_TRUE(owns(take(*store, m, "a~1"), "a~1"));
+}
+
 TEST_F(ZookeeperTest, AnOwnerWhoseNodeSomebodyDeletedHasLost) {
   const auto store = connect(), other = connect();
   const Token token = take(*store, m, "a~1").owner.token;
