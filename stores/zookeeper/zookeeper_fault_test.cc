@@ -2,191 +2,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
-#include <fstream>
 #include <limits>
-#include <thread>
 
-#include "simba/client.h"
-#include "simba/contend_service.h"
-#include "stores/zookeeper/zookeeper_fixture.h"
+#include "stores/zookeeper/fault_fixture.h"
 
-// Faults, on servers of our own: lost connections and answers, expired sessions, servers that are
-// killed, wiped, without quorum, or that refuse.
+// Faults, on servers of our own: servers that are killed, wiped, without quorum, or that refuse.
 namespace simba::zookeeper {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-class FaultTest : public OwnServerTest {
- protected:
-  // Through the relay, or straight.
-  ZookeeperOptions options(milliseconds session_timeout = 1200ms, milliseconds tick = 200ms) const {
-    ZookeeperOptions made;
-    made.servers = relay ? "127.0.0.1:" + std::to_string(relay->port()) : servers;
-    made.session_timeout = session_timeout;
-    made.tick = tick;
-    return made;
-  }
-  std::shared_ptr<Store> connect() const { return open_alone(options()); }
-  std::shared_ptr<Store> connect_straight(milliseconds session_timeout = 30s) const {
-    ZookeeperOptions made = options(session_timeout);
-    made.servers = servers;
-    return open_alone(made);
-  }
-  std::vector<std::string> queue() { return raw().children(path(m)); }
-  void make_container(Store& store) const {
-    take(store, m, "before~1");
-    release(store, m, "before~1");
-  }
-};
-
-TEST_F(FaultTest, ATermOutlivesAConnectionThatComesBackInTime) {
-  start();
-  put_relay();
-  const auto store = open_alone(options(30s));
-  const Token token = take(*store, m, "a~1").owner.token;
-  relay->cut();
-  EXPECT_THAT(error_of([&] {
-                const Claim claim{m, "a~1", token, 0, 60s, 30s};
-                const Answers answers = store->contend({&claim, 1}, soon(300ms));
-                if (const auto* error = std::get_if<Error>(&answers[0])) throw Error(*error);
-              }),
-              HasSubstr("zookeeper at " + options(4s).servers + ": "));
-  relay->mend();
-  EXPECT_TRUE(eventually([&] {
-    const Claim claim{m, "a~1", token, 0, 60s, 30s};
-    try {
-      const Answers answers = store->contend({&claim, 1}, soon(1s));
-      const auto* seen = std::get_if<Observation>(&answers[0]);
-      return seen && owns(*seen, "a~1") && seen->owner.token == token;
-    } catch (const Error&) {
-      return false;
-    }
-  }));
-}
-
-// The server makes the node, and nobody hears of it.
-TEST_F(FaultTest, AmbiguousCreateATakeWhoseAnswerWasLostFindsItsNodeAndMakesNoSecond) {
-  start();
-  put_relay();
-  const auto store = open_alone(options(30s));
-  make_container(*store);
-  relay->mute();
-  std::this_thread::sleep_for(10ms);
-  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
-  const Answers lost = store->contend({&claim, 1}, soon(1s));
-  const auto* error = std::get_if<Error>(&lost[0]);
-  ASSERT_TRUE(error && error->is_transient());
-  ASSERT_TRUE(eventually([&] { return queue().size() == 1; })) << "the server has made it";
-  relay->mend();
-  Observation seen;
-  ASSERT_TRUE(eventually([&] {
-    try {
-      seen = take(*store, m, "a~1");
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  }));
-  EXPECT_TRUE(owns(seen, "a~1"));
-  ASSERT_EQ(queue().size(), 1U) << "a second node";
-  EXPECT_EQ(seen.owner.token, static_cast<Token>(raw().stat(path(m) + '/' + queue()[0]).czxid));
-}
-
-TEST_F(FaultTest, AReleaseAfterALostTakeLeavesNothingBehind) {
-  start();
-  put_relay();
-  const auto store = open_alone(options(30s));
-  make_container(*store);
-  relay->mute();
-  std::this_thread::sleep_for(10ms);
-  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
-  static_cast<void>(store->contend({&claim, 1}, soon(1s)));
-  ASSERT_TRUE(eventually([&] { return queue().size() == 1; }));
-  relay->mend();
-  EXPECT_TRUE(eventually([&] { return error_of([&] { release(*store, m, "a~1"); }).empty(); }));
-  EXPECT_TRUE(queue().empty());
-}
-
-TEST_F(FaultTest, ASessionThatEndsDuringACreationLeavesNoOrphan) {
-  start();
-  put_relay();
-  const auto store = open_alone(options(8s));
-  make_container(*store);
-  relay->mute();
-  std::this_thread::sleep_for(10ms);
-  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
-  static_cast<void>(store->contend({&claim, 1}, soon(500ms)));
-  ASSERT_TRUE(eventually([&] { return queue().size() == 1; }));
-  relay->cut();
-  ASSERT_TRUE(eventually([&] { return queue().empty(); })) << "the session ends on the server";
-  relay->mend();
-  Observation seen;
-  ASSERT_TRUE(eventually([&] { return error_of([&] { seen = take(*store, m, "a~1"); }).empty(); }));
-  EXPECT_TRUE(owns(seen, "a~1"));
-  EXPECT_EQ(queue().size(), 1U);
-}
-
-TEST_F(FaultTest, AnExpiredSessionEndsItsTermsAndWakesItsWaiters) {
-  start();
-  put_relay();
-  const auto store = open_alone(options(8s)), straight = connect_straight();
-  const Token token = take(*store, m, "a~1").owner.token;
-  take(*straight, m, "b~1");
-  std::atomic<int> wakes{0};
-  const auto watch = store->watch(m, "c~1", [&] { ++wakes; });
-  take(*store, m, "c~1");
-  EXPECT_TRUE(watch->is_live());
-  relay->cut();
-  EXPECT_TRUE(eventually([&] { return !watch->is_live(); }));
-  ASSERT_TRUE(eventually([&] { return owns(take(*straight, m, "b~1"), "b~1"); }));
-  relay->mend();
-  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "it has to queue again";
-  Observation seen;
-  ASSERT_TRUE(
-      eventually([&] { return error_of([&] { seen = renew(*store, m, "a~1", token); }).empty(); }));
-  EXPECT_EQ(seen.owner.id, "b~1") << "an old term is never revived";
-  EXPECT_EQ(take(*store, m, "c~1").owner.id, "b~1");
-  EXPECT_EQ(queue().size(), 2U);
-}
-
-// The lease has run out here before the session ends there, however the connection was lost.
-TEST_F(FaultTest, AnOwnerCutOffIsReleasedBeforeItsSessionEndsOnTheServer) {
-  start();
-  for (const bool says_nothing : {false, true}) {
-    put_relay();
-    ClientOptions chosen;
-    chosen.contend.ttl = 2500ms;
-    chosen.contend.transition = 1500ms;
-    std::atomic<std::int64_t> lost{0};
-    const Client client{open_alone(options(6s)), chosen};
-    MutexContendService service{
-        client, make_contender(m, {.on_acquired = {}, .on_released = [&](const MutexState&) {
-                                     lost = BootClock::now().time_since_epoch().count();
-                                   }})};
-    service.start();
-    ASSERT_TRUE(eventually([&] { return service.is_in_ttl(); }));
-    std::this_thread::sleep_for(milliseconds{says_nothing ? 1850 : 2650});
-    EXPECT_TRUE(service.is_in_ttl()) << "a healthy owner does not leave its ttl";
-    if (says_nothing) {
-      relay->stall();
-    } else {
-      relay->cut();
-    }
-    while (!queue().empty()) EXPECT_NE(queue().size(), 2U);
-    const std::int64_t gone = BootClock::now().time_since_epoch().count();
-    EXPECT_FALSE(service.is_owner());
-    EXPECT_FALSE(service.is_in_ttl());
-    ASSERT_TRUE(eventually([&] { return lost != 0; }));
-    EXPECT_LT(lost, gone) << "its session ended " << (lost - gone) / 1'000'000 << " ms before";
-    relay->mend();
-    ASSERT_TRUE(eventually([&] { return service.is_in_ttl(); })) << "it goes on by itself";
-    service.stop();
-    EXPECT_TRUE(queue().empty());
-  }
-}
 
 TEST_F(FaultTest, AServerThatIsKilledAndComesBackIsRiddenOut) {
   start();
@@ -445,39 +270,6 @@ TEST_F(CountTest, Kazoo730AfterTheLastNumberNobodyOfOursOvertakesTheOwner) {
   EXPECT_THAT(error_of([&] { take(*store, m, "a~1"); }), HasSubstr("nearly used up"));
   EXPECT_EQ(observe(*store, m).owner.id, "curator");
   EXPECT_EQ(queue().size(), 1U);
-}
-
-// Waiters hang on watches; the driver sets them again after each reconnect, all in one request.
-// With SIMBA_TEST_WAITERS=15000 they are more than fit, and those who do not are not live.
-TEST_F(FaultTest, WaitersHearOfAReleaseAfterAReconnect) {
-  start();
-  put_relay();
-  const auto store = open_alone(options(60s)), owner = connect_straight(60s);
-  const char* given = std::getenv("SIMBA_TEST_WAITERS");  // NOLINT(concurrency-mt-unsafe)
-  const std::size_t waiters = given ? std::stoul(given) : 200;
-  std::atomic<std::size_t> wakes{0};
-  std::vector<std::unique_ptr<Watch>> watches;
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < waiters; ++i) names.push_back(m + '.' + std::to_string(i));
-  for (const std::string& name : names) {
-    take(*owner, name, "o~1");
-    watches.push_back(store->watch(name, "w~1", [&] { ++wakes; }));
-    take(*store, name, "w~1");
-  }
-  const auto live = [&] {
-    return static_cast<std::size_t>(std::count_if(
-        watches.begin(), watches.end(), [](const auto& watch) { return watch->is_live(); }));
-  };
-  const std::size_t heard = live();
-  EXPECT_EQ(heard, std::min<std::size_t>(heard, waiters));
-  EXPECT_GE(heard, std::min<std::size_t>(10'000, waiters));
-  relay->cut();
-  ASSERT_TRUE(eventually([&] { return live() == 0; }));
-  for (std::size_t i = 0; i < waiters / 2; ++i) release(*owner, names[i], "o~1");
-  relay->mend();
-  EXPECT_TRUE(eventually([&] { return wakes >= waiters / 2; }, 60s)) << wakes;
-  for (std::size_t i = waiters / 2; i < waiters; ++i) release(*owner, names[i], "o~1");
-  EXPECT_TRUE(eventually([&] { return wakes == heard; })) << wakes << " of " << heard;
 }
 
 }  // namespace
