@@ -41,6 +41,13 @@ class ServerContract : public StoreContract {
     static std::atomic<int> count{10};
     return server_->url(parameter + std::to_string(++count));
   }
+  // The URL for another user, "name" or "name:password". On a server of ours the suite has no more
+  // rights than the documentation tells to give; one of somebody else gets no users from us.
+  std::string as(const std::string& user, std::string url) const {
+    if (!server_->is_shared()) return url;
+    const std::size_t from = url.find("//") + 2, at = url.find('@', from);
+    return url.replace(from, at == url.npos ? 0 : at + 1 - from, user + '@');
+  }
 
  private:
   std::optional<servers::TestServer> server_;

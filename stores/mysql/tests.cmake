@@ -4,6 +4,7 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::mysql simba::kit simba::servers mariadb LABELS unit WHOLE)
   simba_add_test(NAME mysql_contract_test SOURCES mysql_contract_test.cc
     DEPS simba::contract simba::mysql simba::servers mariadb LABELS sleeping TIMEOUT 240)
+  target_compile_definitions(mysql_contract_test PRIVATE "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
   # On a server that all cases share, or that of SIMBA_TEST_MYSQL_URL.
   simba_add_test(NAME mysql_store_test
     SOURCES mysql_bell_test.cc mysql_jvm_test.cc mysql_store_test.cc mysql_token_test.cc mysql_trouble_test.cc

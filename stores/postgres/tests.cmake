@@ -4,6 +4,7 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::postgres simba::kit PostgreSQL::PostgreSQL LABELS unit WHOLE)
   simba_add_test(NAME postgres_contract_test SOURCES postgres_contract_test.cc
     DEPS simba::contract simba::postgres simba::servers PostgreSQL::PostgreSQL LABELS sleeping TIMEOUT 120)
+  target_compile_definitions(postgres_contract_test PRIVATE "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
   # On a server that all cases share, or that of SIMBA_TEST_POSTGRES_URL.
   simba_add_test(NAME postgres_store_test
     SOURCES postgres_store_test.cc postgres_trouble_test.cc postgres_fixture.cc

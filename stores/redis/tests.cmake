@@ -3,8 +3,9 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME redis_unit_test SOURCES redis_hearsay_test.cc redis_unit_test.cc
     DEPS simba::redis simba::kit hiredis OpenSSL::SSL LABELS unit WHOLE)
   target_compile_definitions(redis_unit_test PRIVATE "SIMBA_REDIS_PAGE=\"${PROJECT_SOURCE_DIR}/docs/redis.md\"")
-  simba_add_test(NAME redis_contract_test SOURCES redis_contract_test.cc
-    DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 120)
+  simba_add_test(NAME redis_contract_test SOURCES redis_contract_test.cc redis_fixture.cc
+    DEPS simba::contract simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 120)
+  target_compile_definitions(redis_contract_test PRIVATE "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
   simba_add_test(NAME redis_topology_contract_test SOURCES redis_topology_contract_test.cc
     DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 300 WEIGHT 2 WHOLE)
   # On a server that all cases share, or that of SIMBA_TEST_REDIS_URL.
