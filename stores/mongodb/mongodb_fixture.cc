@@ -65,4 +65,18 @@ std::string MongodbTest::document(const std::string& mutex) const {
   return command(R"({"find": "$C", "filter": {"_id": ")" + mutex + R"("}})");
 }
 
+void OwnMongodbTest::SetUp() {
+  try {
+    servers::need_mongodb();
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+}
+
+MongodbOptions OwnMongodbTest::options(const std::string& url) const {
+  MongodbOptions made = mongodb_options(url);
+  made.log = log.sink();
+  return made;
+}
+
 }  // namespace simba::mongodb

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,6 +48,20 @@ class MongodbTest : public ::testing::Test {
 
  private:
   std::unique_ptr<servers::TestServer> server_;
+};
+
+// For cases that start servers of their own.
+class OwnMongodbTest : public ::testing::Test {
+ protected:
+  void SetUp() override;
+
+  MongodbOptions options(const std::string& url) const;
+  std::shared_ptr<Store> open(const std::string& url) const { return open_mongodb(options(url)); }
+  // Of a server, or of what stands in front of it.
+  static std::string url_of(std::uint16_t port, const std::string& more = {}) {
+    return "mongodb://127.0.0.1:" + std::to_string(port) + "/?directConnection=true" + more;
+  }
+  Lines log;
 };
 
 }  // namespace simba::mongodb

@@ -85,6 +85,8 @@ TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGrantedWhateverTheUriSays) {
     EXPECT_EQ(insist([&] { return observe(*store, "read" + id); }).owner.token, held.owner.token)
         << "a secondary was asked, which is behind";
   }
+  insist([&] { return take(*store, "lonely", "b~1"); });
+  release(*store, "lonely", "b~1");
   const std::size_t primary = set->await_primary();
   for (std::size_t i = 0; i < 3; ++i) {
     if (i != primary) (*set)[i].pause();
@@ -94,6 +96,10 @@ TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGrantedWhateverTheUriSays) {
   EXPECT_TRUE(error.starts_with("the deadline passed") ||
               error.starts_with("the store cannot be reached"))
       << error;
+  // It stands in the primary, and may be taken back.
+  error_of([&] { EXPECT_NE(observe(*store, "lonely").owner.id, "a~1"); });
+  error_of(
+      [&] { EXPECT_NE(take(*store, "lonely", "c~1", 0, BootClock::now() + 1s).owner.id, "a~1"); });
   for (std::size_t i = 0; i < 3; ++i) (*set)[i].resume();
   set->await_all();
   EXPECT_EQ(insist([&] { return take(*store, "lonely", "a~1"); }).owner.id, "a~1")

@@ -227,18 +227,34 @@ TEST_F(MongodbStoreTest, NoThreadThatItLeavesBehindTakesASignal) {
 
 TEST_F(MongodbStoreTest, OnlyWhatMayBeFreeWakes) {
   const auto store = open("appName=waiter"), other = open("appName=owner");
-  std::atomic<int> wakes{0};
+  std::atomic<int> wakes{0}, others{0};
   const auto watch = store->watch("L1", {}, [&] { ++wakes; });
-  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
-  wakes = 0;
-  const Observation held = take(*other, "L1", "a~1");
-  renew(*other, "L1", "a~1", held.owner.token);
-  take(*other, "L2", "a~2");
-  release(*other, "L2", "a~2");
-  EXPECT_EQ(wakes, 0);
-  release(*other, "L1", "a~1");
-  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
-  EXPECT_EQ(wakes, 1);
+  const auto its_neighbour = store->watch("L2", {}, [&] { ++others; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0 && others > 0; }));
+  // One stream tells of both, in order: nothing from before is on its way any more.
+  const auto catch_up = [&] {
+    const int before = others;
+    take(*other, "L2", "a~2");
+    release(*other, "L2", "a~2");
+    return eventually([&] { return others > before; });
+  };
+  const auto outages = [&] { return log.count("waiters poll until this is over"); };
+  // A stream that was lost on a busy machine hints at everything once it is back: once more then.
+  std::size_t before = outages() + 1;
+  for (int round = 0; round < 5 && outages() != before; ++round) {
+    before = outages();
+    wakes = 0;
+    const Observation held = take(*other, "L1", "a~1");
+    renew(*other, "L1", "a~1", held.owner.token);
+    ASSERT_TRUE(catch_up());
+    const int of_holding = wakes;
+    release(*other, "L1", "a~1");
+    ASSERT_TRUE(catch_up());
+    if (outages() != before) continue;
+    EXPECT_EQ(of_holding, 0);
+    EXPECT_EQ(wakes, 1);
+  }
+  EXPECT_EQ(outages(), before) << "it was lost in every round";
 }
 
 TEST_F(MongodbStoreTest, NamesOfDatabaseAndCollectionAreChecked) {

@@ -15,11 +15,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-class MongodbTlsTest : public ::testing::Test {
+class MongodbTlsTest : public OwnMongodbTest {
  protected:
   void SetUp() override {
+    OwnMongodbTest::SetUp();
+    if (IsSkipped()) return;
     try {
-      servers::need_mongodb();
       certificates_ = std::make_unique<servers::Certificates>();
     } catch (const servers::Unavailable& reason) {
       GTEST_SKIP() << reason.what();
@@ -48,8 +49,7 @@ class MongodbTlsTest : public ::testing::Test {
     return server;
   }
   std::shared_ptr<Store> open(std::uint16_t port, const std::string& more) const {
-    return open_mongodb(mongodb_options("mongodb://127.0.0.1:" + std::to_string(port) +
-                                        "/?directConnection=true" + more));
+    return OwnMongodbTest::open(url_of(port, more));
   }
   std::string trusting(const std::string& authority) const {
     return "&tls=true&tlsCAFile=" + certificates_->certificate(authority).string();

@@ -184,10 +184,14 @@ Document insert_command(const std::string& collection, std::span<const std::stri
   return command;
 }
 
+// An answer to a claim is made of it: what a failover may still take back is not seen. On the
+// primary a write that was acknowledged by a majority always is.
 Document observe_command(const std::string& collection, std::span<const std::string_view> mutexes) {
   const std::vector<Document> pipeline{just("$match", just("_id", in(mutexes))),
                                        just("$project", shown())};
-  return aggregate(collection, pipeline, mutexes.size());
+  Document command = aggregate(collection, pipeline, mutexes.size());
+  command.document("readConcern", just("level", "majority"));
+  return command;
 }
 
 Document list_command(const std::string& collection, std::string_view prefix, std::size_t limit) {
