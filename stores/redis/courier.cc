@@ -103,7 +103,8 @@ void Courier::perform_on(Node& node, std::span<Errand> errands, LocalTime deadli
                                          : run_some(node, some, deadline);
     } catch (const Error& error) {
       for (const Errand& each : errands) each.request->error = error;
-      if (error.errc() == Errc::kUnreachable) servers_.doubt();
+      // Also one that is silent: its place may be another's by now.
+      if (error.errc() == Errc::kUnreachable || node.is_down()) servers_.doubt();
       return;
     }
     errands = errands.subspan(count);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bitset>
 #include <charconv>
+#include <set>
 
 #include "simba/error.h"
 #include "stores/redis/names.h"
@@ -66,6 +67,7 @@ std::vector<SlotRange> read_slots(const Reply& reply, const Address& asked,
   if (reply.kind != Kind::kArray) refuse("it is no list");
   std::vector<SlotRange> ranges;
   std::bitset<kSlots> seen;
+  std::set<Address> masters;
   for (const Reply& each : reply.items) {
     const auto range = range_of(each, asked);
     if (!range) refuse("a part of it is not from, to, host and port");
@@ -73,6 +75,8 @@ std::vector<SlotRange> read_slots(const Reply& reply, const Address& asked,
       if (seen[slot]) refuse("a slot has two masters");
       seen.set(slot);
     }
+    masters.insert(range->master);
+    if (masters.size() > kMostMasters) refuse("it names more than a thousand masters");
     ranges.push_back(*range);
   }
   return ranges;

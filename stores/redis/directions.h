@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ struct SlotRange {
   std::uint16_t from = 0, to = 0;  // both are in it
   Address master;
 };
+// More than a cluster can have nodes, by its own documentation.
+inline constexpr std::size_t kMostMasters = 1'000;
 // Of CLUSTER SLOTS; no slot is in two ranges. A master without a name is the one that was asked.
 std::vector<SlotRange> read_slots(const Reply& reply, const Address& asked,
                                   const std::string& where);

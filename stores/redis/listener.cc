@@ -27,6 +27,31 @@ std::string new_id() {
   return id;
 }
 
+// How old the map of a cluster may be while somebody waits.
+constexpr milliseconds kLook{5'000};
+
+// False: nothing happened for so long.
+bool wait_for_either(const Bell& bell, const kit::StopSignal& stop,
+                     milliseconds patience = milliseconds{-1}) {
+  pollfd sources[] = {{bell.descriptor(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
+  const int ready = poll(sources, std::size(sources), static_cast<int>(patience.count()));
+  bell.quiet();
+  return ready != 0;
+}
+
+void look_at_the_map(Courier& courier) try {
+  courier.servers().learn(BootClock::now() + courier.dialer().options().connect_timeout);
+} catch (const Error&) {  // whoever claims next is told
+  return;
+}
+
+std::function<void(const Error&)> says_that_waiters_poll(const std::shared_ptr<Courier>& courier) {
+  return [courier](const Error& error) {
+    courier->dialer().log(LogLevel::kWarning,
+                          std::string("waiters poll until this is over: ") + error.what());
+  };
+}
+
 }  // namespace
 
 // The thread that hears of the mutexes of one server.
@@ -67,12 +92,8 @@ std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void(
   std::shared_ptr<Ear> ear;
   {
     const std::lock_guard lock(guard_);
-    if (ears_.empty() && courier_->servers().is_cluster()) {
-      courier_->servers().on_change([weak = weak_from_this()] {
-        if (const auto alive = weak.lock()) alive->follow();
-      });
-    }
-    if (node) ear = ear_of(node);
+    if (!scout_ && courier_->servers().is_cluster()) start_scout();
+    ear = node ? ear_of(node) : scout_;
   }
   auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
   const bool is_new = subscriptions_->watch(name, node);
@@ -84,47 +105,80 @@ std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void(
 
 // Needs the lock.
 std::shared_ptr<Listener::Ear> Listener::ear_of(const std::shared_ptr<Node>& node) {
-  std::shared_ptr<Ear>& ear = ears_[node.get()];
+  std::shared_ptr<Ear>& ear = ears_[node];
   if (ear) return ear;
   auto made = std::make_shared<Ear>();
   kit::Reader::Parts parts;
   parts.name = "simba-listen";
-  parts.open = [courier = courier_, node, subscriptions = subscriptions_, bell = made->bell,
+  parts.open = [courier = courier_, key = node.get(), subscriptions = subscriptions_,
+                bell = made->bell,
                 id = id_](const kit::StopSignal& stop) -> std::unique_ptr<kit::Source> {
     // A server that serves nothing of ours any more is left alone.
-    while (!subscriptions->wants(node.get()) && !stop.is_requested()) {
-      pollfd sources[] = {{bell->descriptor(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}};
-      poll(sources, std::size(sources), -1);
-      bell->quiet();
+    std::shared_ptr<Node> its;
+    while (!(its = subscriptions->wanted(key)) && !stop.is_requested()) {
+      wait_for_either(*bell, stop);
     }
-    const Address* address = node->address() ? &*node->address() : nullptr;
+    if (!its) return nullptr;
+    const Address* address = its->address() ? &*its->address() : nullptr;
     try {
       auto connection = courier->dialer().open(address, Dialer::Purpose::kSubscription, stop);
-      return std::make_unique<redis::Messages>(std::move(connection), node, subscriptions, bell,
-                                               id);
+      return std::make_unique<redis::Messages>(std::move(connection), key, subscriptions, bell, id);
     } catch (const Error&) {
       // A dead master has a successor, and who only waits would hear of it at the next poll alone.
-      courier->servers().ask_again(BootClock::now() + courier->dialer().options().connect_timeout);
+      look_at_the_map(*courier);
       throw;
     }
   };
   parts.hint = [watchers = watchers_](std::string_view mutex) {
     if (!mutex.empty()) watchers->wake(mutex);  // each is told once it is subscribed
   };
-  parts.on_trouble = [courier = courier_](const Error& error) {
-    courier->dialer().log(LogLevel::kWarning,
-                          std::string("waiters poll until this is over: ") + error.what());
-  };
+  parts.on_trouble = says_that_waiters_poll(courier_);
   made->reader = std::make_unique<kit::Reader>(std::move(parts));
   return ear = std::move(made);
+}
+
+// Needs the lock.
+void Listener::start_scout() {
+  auto made = std::make_shared<Ear>();
+  kit::Reader::Parts parts;
+  parts.name = "simba-map";
+  parts.open = [courier = courier_, subscriptions = subscriptions_,
+                bell = made->bell](const kit::StopSignal& stop) -> std::unique_ptr<kit::Source> {
+    while (true) {
+      const bool rings = subscriptions->is_at_a_loss() || wait_for_either(*bell, stop, kLook);
+      if (stop.is_requested()) return nullptr;
+      if (rings ? !subscriptions->is_at_a_loss() : !subscriptions->is_watched()) continue;
+      courier->servers().learn(BootClock::now() + courier->dialer().options().connect_timeout);
+      if (subscriptions->is_at_a_loss()) {
+        throw Error(Errc::kUnreachable,
+                    courier->dialer().where() + ": no node of the cluster serves some slots");
+      }
+    }
+  };
+  parts.hint = [](std::string_view) {};
+  parts.on_trouble = says_that_waiters_poll(courier_);
+  courier_->servers().on_change([weak = weak_from_this()] {
+    if (const auto alive = weak.lock()) alive->follow();
+  });
+  made->reader = std::make_unique<kit::Reader>(std::move(parts));
+  scout_ = std::move(made);
 }
 
 // Slots have moved: each mutex is listened for at its master.
 void Listener::follow() {
   const auto busy = subscriptions_->place_all(
       [&](std::string_view mutex) { return courier_->servers().known(slot_of(mutex)); });
+  std::vector<Ears::node_type> unused;  // go without the lock: their threads are waited for
   const std::lock_guard lock(guard_);
-  for (const std::shared_ptr<Node>& node : busy) ear_of(node)->bell->ring();
+  for (auto it = ears_.begin(); it != ears_.end();) {
+    const auto each = it++;
+    if (each->first.expired()) unused.push_back(ears_.extract(each));
+  }
+  try {
+    for (const std::shared_ptr<Node>& node : busy) ear_of(node)->bell->ring();
+  } catch (const Error&) {
+    return;  // no thread is left for it: who waits there polls
+  }
 }
 
 void Listener::forget(const std::string& mutex) {

@@ -25,6 +25,9 @@ namespace simba::redis {
 // One place in the queue serves all who wait in this process, in the order of their coming. A
 // message makes somebody ask and decides nothing.
 //
+// In a cluster a thread looks at the map while somebody waits: who only watches sends no command
+// that would be told of another master.
+//
 // Threads: any.
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
@@ -43,9 +46,12 @@ class Listener : public std::enable_shared_from_this<Listener> {
  private:
   struct Ear;
   class Heard;
+  // A node that is forgotten needs no ear.
+  using Ears = std::map<std::weak_ptr<Node>, std::shared_ptr<Ear>, std::owner_less<>>;
 
   std::shared_ptr<Ear> ear_of(const std::shared_ptr<Node>& node);
   void follow();
+  void start_scout();
   void forget(const std::string& mutex);
 
   const std::shared_ptr<Courier> courier_;
@@ -53,7 +59,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   const std::shared_ptr<Subscriptions> subscriptions_ = std::make_shared<Subscriptions>();
   const std::shared_ptr<kit::Watchers> watchers_ = std::make_shared<kit::Watchers>();
   std::mutex guard_;
-  std::map<const Node*, std::shared_ptr<Ear>> ears_;  // guarded by guard_
+  Ears ears_;                   // guarded by guard_
+  std::shared_ptr<Ear> scout_;  // guarded by guard_; of a cluster: looks at the map
 };
 
 }  // namespace simba::redis

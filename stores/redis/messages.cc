@@ -21,35 +21,59 @@ void wait(int connection, int bell, int stop, LocalTime until) {
   ppoll(sources, std::size(sources), until == LocalTime::max() ? nullptr : &time, nullptr);
 }
 
+constexpr milliseconds kQuiet{3'000};     // without a word
+constexpr milliseconds kPatience{3'000};  // for an answer, or with a full socket
+
 }  // namespace
 
-Messages::Messages(std::unique_ptr<Connection> connection, std::shared_ptr<const Node> node,
+Messages::Messages(std::unique_ptr<Connection> connection, const Node* node,
                    std::shared_ptr<Subscriptions> subscriptions, std::shared_ptr<const Bell> bell,
                    const std::string& id)
     : connection_(std::move(connection)),
-      node_(std::move(node)),
+      node_(node),
       subscriptions_(std::move(subscriptions)),
       bell_(std::move(bell)),
       inbox_(subscriptions_, id) {
-  subscriptions_->lost(node_.get());  // by the connection before
+  subscriptions_->lost(node_);  // by the connection before
 }
 
-Messages::~Messages() { subscriptions_->lost(node_.get()); }
+Messages::~Messages() { subscriptions_->lost(node_); }
 
 void Messages::read(const kit::StopSignal& stop, const Hint& hint) {
-  const LocalTime next = std::min(reconcile(), inbox_.pass_on_due(BootClock::now(), hint));
+  const LocalTime now = BootClock::now();
+  const LocalTime next = std::min({reconcile(), next_probe(), inbox_.pass_on_due(now, hint)});
   wait(connection_->descriptor(), bell_->descriptor(), stop.descriptor(), next);
   bell_->quiet();
   Replies replies;
   connection_->receive(replies);
+  const LocalTime then = BootClock::now();
+  if (replies.empty()) return probe(then);
+  last_heard_ = then;
+  probed_ = {};
   for (const Reply& reply : replies) {
-    inbox_.take(reply, connection_->where(), BootClock::now(), hint);
+    inbox_.take(reply, connection_->where(), then, hint);
   }
+}
+
+LocalTime Messages::next_probe() const {
+  return probed_ == LocalTime{} ? last_heard_ + kQuiet : probed_ + kPatience;
+}
+
+// After a look at what has come: a process that was stopped itself has missed nothing.
+void Messages::probe(LocalTime now) {
+  if (now < next_probe()) return;
+  if (probed_ != LocalTime{}) {
+    const auto silent = std::chrono::duration_cast<std::chrono::seconds>(now - last_heard_);
+    throw Error(Errc::kUnreachable, connection_->where() + ": the server has not answered for " +
+                                        std::to_string(silent.count()) + " s");
+  }
+  connection_->send(Commands().add({"PING"}).bytes(), now + kPatience);
+  probed_ = now;
 }
 
 // Asks for what is wanted. Returns when to look again.
 LocalTime Messages::reconcile() {
-  const Subscriptions::Changes changes = subscriptions_->changes(node_.get(), BootClock::now());
+  const Subscriptions::Changes changes = subscriptions_->changes(node_, BootClock::now());
   Commands commands;
   for (const auto& [word, mutexes] : {std::pair{"UNSUBSCRIBE", &changes.unsubscribe},
                                       std::pair{"SUBSCRIBE", &changes.subscribe}}) {
@@ -60,7 +84,6 @@ LocalTime Messages::reconcile() {
     }
   }
   for (const std::string& mutex : changes.unsubscribe) inbox_.forget(mutex);
-  constexpr milliseconds kPatience{5'000};
   if (commands.count() > 0) connection_->send(commands.bytes(), BootClock::now() + kPatience);
   return changes.next;
 }

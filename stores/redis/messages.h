@@ -12,10 +12,13 @@ namespace simba::redis {
 
 // The connection that subscribes: see listener.h. What its messages mean is the inbox's.
 //
+// A server that is stopped, or whose machine is gone, closes no connection: after three seconds
+// without a word it is asked for one, and after three more given up.
+//
 // Threads: one at a time.
 class Messages : public kit::Source {
  public:
-  Messages(std::unique_ptr<Connection> connection, std::shared_ptr<const Node> node,
+  Messages(std::unique_ptr<Connection> connection, const Node* node,
            std::shared_ptr<Subscriptions> subscriptions, std::shared_ptr<const Bell> bell,
            const std::string& id);
   ~Messages() override;
@@ -24,12 +27,17 @@ class Messages : public kit::Source {
 
  private:
   LocalTime reconcile();
+  // Asks a server that says nothing whether it is there.
+  void probe(LocalTime now);
+  LocalTime next_probe() const;
 
   const std::unique_ptr<Connection> connection_;
-  const std::shared_ptr<const Node> node_;
+  const Node* const node_;  // which one: it may be gone
   const std::shared_ptr<Subscriptions> subscriptions_;
   const std::shared_ptr<const Bell> bell_;
   Inbox inbox_;
+  LocalTime last_heard_ = BootClock::now();
+  LocalTime probed_{};  // none: not since it was heard
 };
 
 }  // namespace simba::redis

@@ -36,6 +36,11 @@ std::shared_ptr<Link> Node::current() const {
   return link_;
 }
 
+bool Node::is_down() const {
+  const auto link = current();
+  return !link || link->is_broken();
+}
+
 std::shared_ptr<Link> Node::link(LocalTime deadline) {
   std::unique_lock lock(guard_);
   std::shared_ptr<Link> lost;  // goes without the lock

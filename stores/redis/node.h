@@ -34,6 +34,9 @@ class Node {
   // The next call opens a new connection: this server is not the one to ask any more.
   void leave(const Error& why);
 
+  // No connection is open, or the one there was has been given up.
+  bool is_down() const;
+
   const std::optional<Address>& address() const { return address_; }
 
  private:

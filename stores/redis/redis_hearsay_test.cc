@@ -12,6 +12,7 @@
 #include "stores/redis/names.h"
 #include "stores/redis/requests.h"
 #include "stores/redis/server_info.h"
+#include "stores/redis/servers.h"
 
 namespace simba::redis {
 namespace {
@@ -76,6 +77,29 @@ TEST(RedisDirections, AMapThatMakesNoSenseIsCorrupt) {
   for (std::size_t i = 0; i < hostile.size(); ++i) {
     EXPECT_TRUE(is_corrupt([&] { read_slots(hostile[i], kAsked, "here"); })) << i;
   }
+}
+
+TEST(RedisDirections, AMapHasAThousandMastersAtMost) {
+  std::vector<Reply> ranges;
+  for (int i = 0; i < 1'000; ++i) {
+    ranges.push_back(range(i, i, text("a.example"), number(1 + i)));
+  }
+  EXPECT_EQ(read_slots(array(ranges), kAsked, "here").size(), 1'000U);
+  ranges.push_back(range(1'000, 1'000, text("a.example"), number(1)));
+  EXPECT_EQ(read_slots(array(ranges), kAsked, "here").size(), 1'001U) << "one has two ranges";
+  ranges.push_back(range(1'001, 1'001, text("b.example"), number(1)));
+  EXPECT_TRUE(is_corrupt([&] { read_slots(array(ranges), kAsked, "here"); }));
+}
+
+TEST(RedisServers, RedirectsWithoutEndNameAThousandNodesAtMost) {
+  RedisOptions options;
+  options.hosts = {"named.example"};
+  options.topology = RedisOptions::Topology::kCluster;
+  Servers servers(std::make_shared<Dialer>(options));
+  const std::weak_ptr<Node> named = servers.at({"named.example", 6'379});
+  for (std::uint16_t port = 1; port <= 5'000; ++port) servers.at({"a.example", port});
+  EXPECT_LE(servers.count(), 1'000U);
+  EXPECT_FALSE(named.expired());
 }
 
 TEST(RedisDirections, ASentinelNamesAHostAndAPortOrNobody) {
@@ -169,6 +193,23 @@ class RedisInboxTest : public ::testing::Test {
   Names hinted;
   const Inbox::Hint hint = [this](std::string_view mutex) { hinted.emplace_back(mutex); };
 };
+
+TEST(RedisSubscriptions, WhatNobodyWaitsForAndNoServerWasAskedForIsForgotten) {
+  Subscriptions subscriptions;
+  const LocalTime now{milliseconds{1'000}};
+  subscriptions.watch("early", nullptr);
+  EXPECT_TRUE(subscriptions.is_at_a_loss());
+  subscriptions.unwatch("early", now);
+  EXPECT_FALSE(subscriptions.knows("early"));
+  EXPECT_FALSE(subscriptions.is_at_a_loss());
+  subscriptions.watch("late", nullptr);
+  EXPECT_EQ(subscriptions.changes(nullptr, now).subscribe, Names{"late"});
+  subscriptions.unwatch("late", now);
+  EXPECT_TRUE(subscriptions.knows("late")) << "the next who waits is often near";
+  EXPECT_EQ(subscriptions.changes(nullptr, now + Subscriptions::kLinger).unsubscribe,
+            Names{"late"});
+  EXPECT_FALSE(subscriptions.knows("late"));
+}
 
 TEST_F(RedisInboxTest, WhoIsWokenIsHintedAtOnceAndNotAgainByTheBroadcast) {
   take("message", "simba:{job}:me", "released@@a~1");

@@ -2,6 +2,7 @@
 
 #include "stores/redis/names.h"
 #include "stores/redis/redis_fixture.h"
+#include "stores/redis/servers.h"
 
 // Sentinels that make another server the master, and a cluster whose slots move.
 namespace simba::redis {
@@ -19,10 +20,12 @@ class TopologyTest : public ::testing::Test {
     }
   }
   std::shared_ptr<Store> open(const std::string& url) { return open_alone(url, log.sink()); }
+  void expect_succession_by_sentinels(void (servers::Server::*strike)());
   Lines log;
 };
 
-TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
+// A term and a waiter go to the new master by themselves.
+void TopologyTest::expect_succession_by_sentinels(void (servers::Server::*strike)()) {
   servers::RedisSentinels sentinels;
   sentinels.start();
   const std::string m = "m";
@@ -43,7 +46,7 @@ TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
     return sentinels[1]({"GET", "simba:{m}:token"}) == std::to_string(token) &&
            sentinels[2]({"GET", "simba:{m}:token"}) == std::to_string(token);
   }));
-  sentinels[0].kill();
+  (sentinels[0].*strike)();
   const auto store = open(sentinels.url(kUnguarded));
   ASSERT_TRUE(eventually([&] { return sentinels.master() != 0; }, 90s));
   Observation held;
@@ -63,11 +66,20 @@ TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
   EXPECT_EQ(waiter.acquired(), 0);
   servers::RedisServer& master = sentinels[sentinels.master()];
   ASSERT_TRUE(eventually([&] {
-    return master({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n1");
+    return master({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n2");
   })) << "subscriptions follow the master";
   owner.stop();
   EXPECT_TRUE(eventually([&] { return waiter.is_owner(); })) << "it was not woken";
   EXPECT_GT(waiter.token(), token);
+}
+
+TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
+  expect_succession_by_sentinels(&servers::Server::kill);
+}
+
+// Its connections stay open: nobody is told.
+TEST_F(TopologyTest, AStoppedMasterIsLeftForTheOneThatSentinelsMade) {
+  expect_succession_by_sentinels(&servers::Server::pause);
 }
 
 TEST_F(TopologyTest, SentinelsThatKnowNothingAreToldApartFromThoseThatAreDown) {
@@ -91,6 +103,7 @@ class ClusterTest : public TopologyTest {
     cluster->start();
     url = cluster->url(kUnguarded);
   }
+  void expect_succession_by_a_replica(void (servers::Server::*strike)());
   std::unique_ptr<servers::RedisCluster> cluster;
   std::string url;
 };
@@ -127,7 +140,7 @@ TEST_F(ClusterTest, ASlotThatMovesTakesTermsAndWaitersWithIt) {
   const Token token = owner.token();
   ContendOptions options = lease(20s, 10s);
   options.safety_poll = 1s;
-  const Client other(open(url), {});
+  const Client other(open(url + "&client-name=waiter"), {});
   Contender waiter(other, m, options);
   ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
   const auto store = open(url);
@@ -142,9 +155,9 @@ TEST_F(ClusterTest, ASlotThatMovesTakesTermsAndWaitersWithIt) {
   EXPECT_EQ(renew(*store, m, owner.wire_id(), token).owner.token, token);
   EXPECT_TRUE(owner.is_owner());
   // The waiter's next poll is sent on, and its subscription follows.
-  const std::string channel = "simba:{m}";
   ASSERT_TRUE(eventually([&] {
-    return (*cluster)[to]({"PUBSUB", "NUMSUB", channel}).ends_with("\n1");
+    const std::string all = (*cluster)[to]({"CLIENT", "LIST", "TYPE", "pubsub"});
+    return all.find("name=waiter") != all.npos;
   })) << "the subscription has not moved";
   owner.stop();
   EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
@@ -199,7 +212,7 @@ TEST_F(ClusterTest, ADeadMasterFailsItsOwnMutexesAlone) {
 }
 
 // What the replica had is kept; here it had everything.
-TEST_F(ClusterTest, AReplicaThatSucceedsItsMasterKeepsTermsAndWakesWaiters) {
+void ClusterTest::expect_succession_by_a_replica(void (servers::Server::*strike)()) {
   const std::string m = "m";
   const std::size_t from = cluster->owner(slot_of(m));
   servers::RedisServer& replica = cluster->add_replica(from);
@@ -214,22 +227,74 @@ TEST_F(ClusterTest, AReplicaThatSucceedsItsMasterKeepsTermsAndWakesWaiters) {
   ASSERT_TRUE(eventually([&] { return master({"ZCARD", "simba:{m}:contender"}) == "1"; }));
   ASSERT_TRUE(eventually(
       [&] { return replica.info("slave_repl_offset") == master.info("master_repl_offset"); }));
-  master.kill();
-  ASSERT_TRUE(eventually([&] { return replica.info("role") == "master"; }, 40s));
   const auto store = open(url);
+  observe(*store, m);
+  (master.*strike)();
+  ASSERT_TRUE(eventually([&] { return replica.info("role") == "master"; }, 40s));
+  // Also for one that nobody listens with, and that knows the old map.
   ASSERT_TRUE(eventually([&] {
-    return error_of([&] { EXPECT_EQ(take(*store, m, "c~1").owner.token, token); }) == "none";
+    return error_of([&] {
+             const Claim claim{m, "c~1", 0, 0, 20s, 10s};
+             const Observation held = observed(store->contend({&claim, 1}, soon(2s)).at(0));
+             EXPECT_EQ(held.owner.token, token);
+           }) == "none";
   }));
   EXPECT_EQ(renew(*store, m, owner.wire_id(), token).owner.token, token);
   EXPECT_TRUE(owner.is_owner());
   EXPECT_EQ(owner.released(), 0);
   EXPECT_EQ(waiter.acquired(), 0);
   ASSERT_TRUE(eventually([&] {
-    return replica({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n1");
+    return replica({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n2");
   })) << "subscriptions follow the master";
   owner.stop();
   EXPECT_TRUE(eventually([&] { return waiter.is_owner(); })) << "it was not woken";
   EXPECT_GT(waiter.token(), token);
+}
+
+TEST_F(ClusterTest, AReplicaThatSucceedsItsMasterKeepsTermsAndWakesWaiters) {
+  expect_succession_by_a_replica(&servers::Server::kill);
+}
+
+TEST_F(ClusterTest, AReplicaThatSucceedsAStoppedMasterIsFound) {
+  expect_succession_by_a_replica(&servers::Server::pause);
+}
+
+// It sends no command that would be told of another master.
+TEST_F(ClusterTest, WhoOnlyWatchesFollowsItsMutexAndLeavesTheNodeThatLostIt) {
+  const std::string m = "m", name = "watcher";
+  const std::size_t from = cluster->owner(slot_of(m)), to = (from + 1) % 3, third = (from + 2) % 3;
+  const auto watcher = open("redis+cluster://" + (*cluster)[third].address() +
+                            "?restart-guard=off&client-name=" + name);
+  const Hints hints(*watcher, m);
+  ASSERT_TRUE(hints.awaits_live()) << "nobody has told it where";
+  const auto is_at = [&](std::size_t node) {
+    return (*cluster)[node]({"CLIENT", "LIST"}).find("name=" + name) != std::string::npos;
+  };
+  EXPECT_TRUE(is_at(from));
+  cluster->move_all(from, to);
+  ASSERT_TRUE(eventually([&] {
+    return (*cluster)[to]({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n1");
+  })) << "the subscription has not moved";
+  const auto owner = open(url);
+  take(*owner, m, "a~1");
+  const int before = hints.count();
+  release(*owner, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return hints.count() > before; }));
+  EXPECT_TRUE(eventually([&] { return !is_at(from); })) << "nothing is served there any more";
+}
+
+TEST_F(ClusterTest, NodesThatServeNothingAreForgottenWithTheNextMap) {
+  Servers servers(std::make_shared<Dialer>(redis_options(url)));
+  servers.learn(soon());
+  EXPECT_EQ(servers.count(), 3u);
+  {
+    const auto in_use = servers.at({"127.0.0.1", 1});  // as one that ASK names
+    servers.moved(slot_of("m"), {"127.0.0.1", 2});
+    servers.learn(soon());
+    EXPECT_EQ(servers.count(), 4u) << "a call is under way";
+  }
+  servers.learn(soon());
+  EXPECT_EQ(servers.count(), 3u);
 }
 
 // What the replica did not have is forgotten, and nobody keeps what the new master denies.

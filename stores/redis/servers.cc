@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "simba/error.h"
-#include "stores/redis/directions.h"
 #include "stores/redis/failure.h"
 #include "stores/redis/names.h"
 
@@ -17,14 +16,39 @@ Servers::Servers(std::shared_ptr<const Dialer> dialer)
       only_(dialer_->is_cluster() ? nullptr : std::make_shared<Node>(dialer_, std::nullopt)) {}
 
 std::shared_ptr<Node> Servers::at(const Address& address) {
+  Nodes unused;
   const std::lock_guard lock(guard_);
-  return at_locked(address);
+  return at_locked(address, unused);
 }
 
-std::shared_ptr<Node> Servers::at_locked(const Address& address) {
-  std::shared_ptr<Node>& node = nodes_[address];
-  if (!node) node = std::make_shared<Node>(dialer_, address);
-  return node;
+std::shared_ptr<Node> Servers::at_locked(const Address& address, Nodes& unused) {
+  if (const auto it = nodes_.find(address); it != nodes_.end()) return it->second;
+  if (nodes_.size() >= kMostMasters) forget_unused(unused);
+  if (nodes_.size() >= kMostMasters) {
+    // More than any map has: redirects made them up.
+    slots_.clear();
+    forget_unused(unused);
+  }
+  return nodes_[address] = std::make_shared<Node>(dialer_, address);
+}
+
+// Slots, calls and listeners have a share in theirs, which they get under this lock.
+void Servers::forget_unused(Nodes& unused) {
+  const std::vector<Address>& hosts = dialer_->hosts();
+  for (auto it = nodes_.begin(); it != nodes_.end();) {
+    const bool named = std::find(hosts.begin(), hosts.end(), it->first) != hosts.end();
+    if (named || it->second.use_count() > 1) {
+      ++it;
+      continue;
+    }
+    unused.push_back(std::move(it->second));
+    it = nodes_.erase(it);
+  }
+}
+
+std::size_t Servers::count() const {
+  const std::lock_guard lock(guard_);
+  return nodes_.size();
 }
 
 std::shared_ptr<Node> Servers::known(std::uint16_t slot) const {
@@ -53,10 +77,11 @@ std::vector<std::shared_ptr<Node>> Servers::masters(LocalTime deadline) {
 
 // Any node knows; those in use first, then those of the options.
 void Servers::learn(LocalTime deadline) {
-  std::vector<std::shared_ptr<Node>> candidates;
+  if (only_) return;
+  Nodes candidates, unused;
   {
     const std::lock_guard lock(guard_);
-    for (const Address& host : dialer_->hosts()) at_locked(host);
+    for (const Address& host : dialer_->hosts()) at_locked(host, unused);
     for (const auto& [address, node] : nodes_) candidates.push_back(node);
   }
   std::optional<Error> trouble;
@@ -66,7 +91,9 @@ void Servers::learn(LocalTime deadline) {
     try {
       const Replies replies = candidates[i]->run(Commands().add({"CLUSTER", "SLOTS"}), share);
       if (replies[0].is_error()) throw failure(replies[0], dialer_->where());
-      read_map(replies[0], *candidates[i]->address());
+      const auto ranges = read_slots(replies[0], *candidates[i]->address(), dialer_->where());
+      candidates.clear();  // in use no longer
+      install(ranges);
       return tell();
     } catch (const Error& error) {
       trouble = error;
@@ -75,22 +102,27 @@ void Servers::learn(LocalTime deadline) {
   throw Error(*trouble);
 }
 
-void Servers::read_map(const Reply& map, const Address& asked) {
-  const std::vector<SlotRange> ranges = read_slots(map, asked, dialer_->where());
+void Servers::install(const std::vector<SlotRange>& ranges) {
+  Nodes unused;
   const std::lock_guard lock(guard_);
-  std::vector<std::shared_ptr<Node>> slots(kSlots);
+  Nodes slots(kSlots);
   for (const SlotRange& range : ranges) {
-    std::fill(slots.begin() + range.from, slots.begin() + range.to + 1, at_locked(range.master));
+    std::fill(slots.begin() + range.from, slots.begin() + range.to + 1,
+              at_locked(range.master, unused));
   }
   slots_ = std::move(slots);
+  forget_unused(unused);
 }
 
 void Servers::moved(std::uint16_t slot, const Address& address) {
   if (only_) return;
   {
+    Nodes unused;
     const std::lock_guard lock(guard_);
+    std::shared_ptr<Node> node = at_locked(address, unused);
     if (slots_.empty()) return;
-    slots_[slot] = at_locked(address);
+    slots_[slot] = std::move(node);
+    forget_unused(unused);
   }
   tell();
 }
@@ -99,11 +131,6 @@ void Servers::doubt() {
   if (only_) return;
   const std::lock_guard lock(guard_);
   slots_.clear();
-}
-
-void Servers::ask_again(LocalTime deadline) try {
-  if (!only_) learn(deadline);
-} catch (const Error&) {  // whoever claims next is told
 }
 
 void Servers::on_change(std::function<void()> told) {

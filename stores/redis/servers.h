@@ -8,11 +8,14 @@
 #include <vector>
 
 #include "stores/redis/dialer.h"
+#include "stores/redis/directions.h"
 #include "stores/redis/node.h"
 
 namespace simba::redis {
 
-// Who serves which mutex: one server for all, or the masters of a cluster by slot.
+// Who serves which mutex: one server for all, or the masters of a cluster by slot. A node that has
+// no slot any more, no call under way and nobody who listens there is forgotten, unless the options
+// name it.
 //
 // Threads: any.
 // Errors: Error.
@@ -31,17 +34,23 @@ class Servers {
   void moved(std::uint16_t slot, const Address& address);
   // The map may be wrong: it is asked for again.
   void doubt();
-  // The same, and asks at once. Where nobody answers, the map stays as it is.
-  void ask_again(LocalTime deadline);
+  // Asks at once. Where nobody answers, the map stays as it is, and the trouble is thrown.
+  void learn(LocalTime deadline);
   // Told, on any thread, when slots have moved, or may have.
   void on_change(std::function<void()> told);
   // Of a slot, as far as it is known now; null: it is not.
   std::shared_ptr<Node> known(std::uint16_t slot) const;
+  // How many nodes of a cluster it remembers.
+  std::size_t count() const;
 
  private:
-  std::shared_ptr<Node> at_locked(const Address& address);
-  void learn(LocalTime deadline);
-  void read_map(const Reply& map, const Address& asked);
+  using Nodes = std::vector<std::shared_ptr<Node>>;
+
+  // Both need the lock, and leave to the caller what goes without it: the end of a node waits for
+  // its threads.
+  std::shared_ptr<Node> at_locked(const Address& address, Nodes& unused);
+  void forget_unused(Nodes& unused);
+  void install(const std::vector<SlotRange>& ranges);
   void tell();
 
   const std::shared_ptr<const Dialer> dialer_;

@@ -33,7 +33,9 @@ bool Subscriptions::unwatch(const std::string& mutex, LocalTime now) {
   const auto it = entries_.find(mutex);
   if (it == entries_.end() || --it->second.watches > 0) return false;
   it->second.unwatched = now;
-  return std::exchange(it->second.is_queued, false);
+  const bool was_queued = std::exchange(it->second.is_queued, false);
+  if (it->second.stage == Stage::kNew) entries_.erase(it);
+  return was_queued;
 }
 
 bool Subscriptions::is_live(const std::string& mutex) const {
@@ -100,11 +102,25 @@ Subscriptions::Changes Subscriptions::changes(const Node* node, LocalTime now) {
   return changes;
 }
 
-bool Subscriptions::wants(const Node* node) const {
+std::shared_ptr<Node> Subscriptions::wanted(const Node* node) const {
   const std::lock_guard lock(guard_);
-  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& each) {
-    return each.second.node.get() == node && each.second.watches > 0;
+  for (const auto& [mutex, entry] : entries_) {
+    if (entry.node.get() == node && entry.watches > 0) return entry.node;
+  }
+  return nullptr;
+}
+
+bool Subscriptions::is_at_a_loss() const {
+  const std::lock_guard lock(guard_);
+  return std::any_of(entries_.begin(), entries_.end(), [](const auto& each) {
+    return each.second.node == nullptr && each.second.watches > 0;
   });
+}
+
+bool Subscriptions::is_watched() const {
+  const std::lock_guard lock(guard_);
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& each) { return each.second.watches > 0; });
 }
 
 void Subscriptions::confirmed(const std::string& mutex) {

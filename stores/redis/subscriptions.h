@@ -42,7 +42,8 @@ class Subscriptions {
 
   // True: it has to be asked for.
   bool watch(const std::string& mutex, std::shared_ptr<Node> node);
-  // True: it was the last, and there was a place in a queue, which is to be given up.
+  // True: it was the last, and there was a place in a queue, which is to be given up. What was not
+  // asked for yet is forgotten.
   bool unwatch(const std::string& mutex, LocalTime now);
   bool is_live(const std::string& mutex) const;
   // False: nobody here has asked to hear of it.
@@ -65,7 +66,11 @@ class Subscriptions {
     LocalTime next = LocalTime::max();
   };
   Changes changes(const Node* node, LocalTime now);
-  bool wants(const Node* node) const;
+  // The node, where somebody waits for what it serves; null for the rest.
+  std::shared_ptr<Node> wanted(const Node* node) const;
+  // Somebody waits for what no known node serves.
+  bool is_at_a_loss() const;
+  bool is_watched() const;
   void confirmed(const std::string& mutex);
   // The connection to this node is gone.
   void lost(const Node* node);
