@@ -1,13 +1,8 @@
 // simba_soak: many contenders on a store for a long time, on a server that it starts itself. Does
 // anything grow?
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
-#include <iostream>
-#include <random>
 
-#include "testing/servers/server.h"
-#include "torture/own_servers.h"
+#include "torture/program.h"
 #include "torture/soak.h"
 #include "torture/svg.h"
 #include "torture/worker.h"
@@ -17,22 +12,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kUsage = 2, kSkipped = 4;
-
-struct Words {
-  std::string store = "sqlite", picture, json;
-  std::uint64_t seed = 0;
+struct SoakWords : Words {
   long seconds = 3'600;
   int clients = 10, mutexes = 100;
   double rest = 1.25;
   bool must_leak = false;
 };
 
-Words parse(CLI::App& app, int argc, char** argv) {
-  Words words;
-  app.add_option("--store", words.store, "one of" + own_store_names());
+void add_own_options(CLI::App& app, SoakWords& words) {
   app.add_option("--seconds", words.seconds, "of faults")->check(CLI::Range(10L, 86'400L));
-  app.add_option("--seed", words.seed, "of the dice; default: any");
   app.add_option("--clients", words.clients,
                  "processes, each with a contender for every mutex; half of them are never killed")
       ->check(CLI::Range(2, 64));
@@ -40,13 +28,8 @@ Words parse(CLI::App& app, int argc, char** argv) {
   app.add_option("--rest", words.rest,
                  "leases between two faults, on average; many show what a fault mends")
       ->check(CLI::Range(0.1, 1e6));
-  app.add_option("--picture", words.picture, "an SVG file to write");
-  app.add_option("--json", words.json, "a file to write the verdict to, as one object");
   app.add_flag("--must-leak", words.must_leak,
                "plants leaks of all kinds in a client; succeeds when each is seen");
-  app.parse(argc, argv);
-  if (words.seed == 0) words.seed = std::random_device{}() | 1U;
-  return words;
 }
 
 // The clock of a server that is off waits by the true one all the same: what is small for a minute
@@ -58,7 +41,7 @@ Target start(const OwnStore& store) {
   return target;
 }
 
-Plan plan_of(const Words& words, const OwnStore& store) {
+Plan plan_of(const SoakWords& words, const OwnStore& store) {
   Plan plan;
   plan.prefix = "soak-";
   plan.clients = words.clients;
@@ -85,8 +68,8 @@ bool sees_all_leaks(const SoakReport& report) {
   return grows("heap") && grows("descriptors") && grows("threads") && grows("rows");
 }
 
-std::string more(const Words& words) {
-  const Words usual;
+std::string more(const SoakWords& words) {
+  const SoakWords usual;
   std::string text;
   if (words.clients != usual.clients) text += " --clients " + std::to_string(words.clients);
   if (words.mutexes != usual.mutexes) text += " --mutexes " + std::to_string(words.mutexes);
@@ -94,41 +77,25 @@ std::string more(const Words& words) {
   return text + (words.must_leak ? " --must-leak" : "");
 }
 
-int run(const Words& words) {
-  const OwnStore* store = own_store(words.store);
-  if (store == nullptr) {
-    throw CLI::ValidationError("--store",
-                               "there is no store '" + words.store + "' here; see --help");
-  }
+int run(const SoakWords& words) {
+  const OwnStore& store = chosen(words);
   const std::string command = "script/soak --store " + words.store + " --seconds " +
                               std::to_string(words.seconds) + " --seed " +
                               std::to_string(words.seed) + more(words);
-  const SoakReport report = soak(start(*store), plan_of(words, *store), command);
-  std::cout << report.text;
-  if (!words.picture.empty()) std::ofstream(words.picture) << report.picture;
-  if (!words.json.empty()) std::ofstream(words.json) << report.json;
+  const SoakReport report = soak(start(store), plan_of(words, store), command);
+  publish(words, report.text, report.picture, report.json);
   return (words.must_leak ? sees_all_leaks(report) : report.is_flat && report.holds) ? 0 : 1;
-}
-
-int guarded(int argc, char** argv) {
-  CLI::App app("Many contenders for a long time, with faults: does memory or anything else grow?");
-  try {
-    return run(parse(app, argc, argv));
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kUsage;
-  } catch (const servers::Unavailable& reason) {
-    std::cout << "skipped: " << reason.what() << '\n';
-    return kSkipped;
-  } catch (const std::exception& error) {
-    std::cerr << "simba_soak: " << error.what() << '\n';
-    return 1;
-  }
 }
 
 }  // namespace
 }  // namespace simba::torture
 
 int main(int argc, char** argv) {
-  simba::torture::work_if_asked(argc, argv);
-  return simba::torture::guarded(argc, argv);
+  using namespace simba::torture;
+  work_if_asked(argc, argv);
+  CLI::App app("Many contenders for a long time, with faults: does memory or anything else grow?");
+  SoakWords words;
+  add_options(app, words);
+  add_own_options(app, words);
+  return guarded(app, words, argc, argv, [&] { return run(words); });
 }
