@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<const char*, 6> kColours{"#2f6db3", "#b3622f", "#3b8f4f",
                                               "#7d4fa3", "#9c8a1e", "#1e8c8c"};
-constexpr double kLeft = 130, kWidth = 900, kTop = 50, kTicks = 40, kHeight = 90, kBetween = 26;
+constexpr double kLeft = 150, kWidth = 900, kTop = 50, kTicks = 40, kHeight = 90, kBetween = 26;
 
 const char* colour(FaultKind kind) {
   switch (kind) {
