@@ -51,9 +51,13 @@ simba::ContendOptions lease() {
   return options;
 }
 
-// --- a contender --------------------------------------------------------------------------------
-
 std::atomic<bool> told_to_stop{false};
+
+void stop_on(int signal) {
+  std::signal(signal, [](int) { told_to_stop = true; });
+}
+
+// --- a contender --------------------------------------------------------------------------------
 
 std::int64_t now() { return BootClock::now().time_since_epoch().count(); }
 
@@ -64,7 +68,7 @@ void say(int pipe, const Line& line) {
 // Leads with scheduled work, and says when it began and ended.
 int contend(const std::string& url, int pipe) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGTERM, [](int) { told_to_stop = true; });
+  stop_on(SIGTERM);
   simba::ClientOptions options;
   options.contend = lease();
   const simba::Client client = simba::connect(url, options);
@@ -114,6 +118,7 @@ class Narrator {
   }
   static double ms(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
   int fail(const std::string& why) const {
+    if (told_to_stop) return 128 + SIGINT;
     print("31", "FAILED: " + why);
     return 1;
   }
@@ -148,7 +153,7 @@ void Narrator::print(const char* color, const std::string& text) const {
 }
 
 std::optional<Line> Narrator::listen() {
-  while (std::chrono::steady_clock::now() < began_ + kPatience) {
+  while (!told_to_stop && std::chrono::steady_clock::now() < began_ + kPatience) {
     Line line{};
     if (read(pipe_[0], &line, sizeof line) == static_cast<ssize_t>(sizeof line)) {
       verdict_.hear(line);
@@ -233,6 +238,7 @@ std::filesystem::path private_directory() {
 }  // namespace
 
 int main() {
+  stop_on(SIGINT);  // what it made is cleared away then too
   const std::filesystem::path directory = private_directory();
   int status = 1;
   try {

@@ -105,6 +105,16 @@ TEST_F(DemoTest, FailsWithinHalfAMinuteWhenNobodyTakesOver) {
   EXPECT_TRUE(leaves_nothing_behind());
 }
 
+TEST_F(DemoTest, CtrlCLeavesNothingBehind) {
+  const auto demo = begin();
+  ASSERT_TRUE(says(*demo, " leads, token ")) << demo->out() << demo->err();
+  const std::vector<pid_t> contenders = cli::children_of(demo->pid());
+  demo->signal(SIGINT);
+  EXPECT_EQ(demo->wait(), 130) << demo->out();
+  for (const pid_t contender : contenders) EXPECT_FALSE(cli::is_alive(contender));
+  EXPECT_TRUE(leaves_nothing_behind());
+}
+
 // The pipe of which a process has both ends.
 std::string own_pipe_of(pid_t pid) {
   std::map<std::string, int> ends;
