@@ -5,8 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -36,6 +38,22 @@ int in_child(const std::function<int()>& body) {
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+// Whether a thread of this process sleeps, and is not merely held up for a moment.
+bool rests(pid_t thread) {
+  const auto look = [&] {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/status");
+    std::string state, switches;
+    for (std::string line; std::getline(file, line);) {
+      if (line.starts_with("State:")) state = line;
+      if (line.starts_with("voluntary_ctxt_switches:")) switches = line;
+    }
+    return state.find("sleeping") == state.npos ? std::string() : switches;
+  };
+  const std::string before = look();
+  std::this_thread::sleep_for(30ms);
+  return !before.empty() && look() == before;
 }
 
 class LockManagerTest : public ApiTest {
@@ -179,6 +197,28 @@ TEST_F(LockManagerTest, AWaitCanBeInterrupted) {
   stop.request_stop();
   waiter.join();
   EXPECT_TRUE(lock.is_owner());
+}
+
+TEST_F(LockManagerTest, WaitersOfOneProcessFollowOneAnotherInTheOrderOfTheirArrival) {
+  constexpr int kWaiters = 6;
+  Lock lock = manager.create_lock("L1");
+  lock.lock();
+  std::vector<int> order;  // guarded by the lock
+  std::array<std::atomic<pid_t>, kWaiters> ids{};
+  std::vector<std::thread> waiters;
+  for (int i = 0; i < kWaiters; ++i) {
+    std::atomic<pid_t>& id = ids.at(static_cast<std::size_t>(i));
+    waiters.emplace_back([&, i] {
+      id = ::gettid();
+      lock.lock();
+      order.push_back(i);
+      lock.unlock();
+    });
+    EXPECT_TRUE(eventually([&] { return id != 0 && rests(id); }));
+  }
+  lock.unlock();
+  for (std::thread& each : waiters) each.join();
+  EXPECT_THAT(order, ::testing::ElementsAre(0, 1, 2, 3, 4, 5));
 }
 
 TEST_F(LockManagerTest, TheLocksOfAThreadThatEndsAreGivenBack) {
