@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <fstream>
+#include <sstream>
 
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
@@ -52,6 +53,27 @@ TEST_F(ListingTest, ListsAsJson) {
   EXPECT_GT(object["lease_left_ms"], 0);
   EXPECT_LE(object["lease_left_ms"], 16'000);
   EXPECT_GT(object["token"], 0);
+}
+
+TEST_F(ListingTest, ListsMoreThanOnePageInOrder) {
+  constexpr std::size_t kHeld = 10'500;
+  const auto name = [](std::size_t i) { return "m" + std::to_string(100'000 + i); };
+  Client client = connect(url());
+  for (std::size_t from = 0; from < kHeld; from += 500) {
+    std::vector<std::string> names;
+    for (std::size_t i = from; i < from + 500; ++i) names.push_back(name(i));
+    std::vector<Claim> claims;
+    for (const std::string& each : names) claims.push_back({each, "a~1", 0, 0, 10min, 1min});
+    client.store().contend(claims, BootClock::now() + 60s);
+  }
+  const Result result = simba({"ls", "--json", "m1"});
+  EXPECT_EQ(result.code, 0);
+  std::istringstream lines(result.out);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    ASSERT_EQ(Json::parse(line)["mutex"], name(count));
+  }
+  EXPECT_EQ(count, kHeld);
 }
 
 TEST_F(ListingTest, SaysThatNothingIsHeld) {

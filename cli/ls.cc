@@ -14,8 +14,8 @@
 namespace simba::cli {
 namespace {
 
-// More than anybody reads; said when there are more.
-constexpr std::size_t kMost = 100'000;
+// At once. A Redis server passes by all its keys for each: few pages, then.
+constexpr std::size_t kPage = 10'000;
 
 using Row = std::array<std::string, 5>;
 
@@ -48,6 +48,12 @@ std::string table(const std::vector<OwnerView>& views) {
   return text;
 }
 
+std::string lines_of(const std::vector<OwnerView>& views) {
+  std::string lines;
+  for (const OwnerView& view : views) lines += view.json() + '\n';
+  return lines;
+}
+
 // For a person only: a script knows what it asks for.
 std::string meant(Client& client, const std::string& prefix) {
   const bool asked_by_a_person = isatty(STDERR_FILENO) != 0;
@@ -58,29 +64,33 @@ std::string meant(Client& client, const std::string& prefix) {
 
 int ls(const LsCommand& command) {
   Client client = connect(command.store);
-  std::vector<Listed> listed = client.list(command.prefix, kMost);
+  const bool as_lines = command.format == Format::kJson;
   std::vector<OwnerView> views;
-  for (Listed& each : listed) {
-    OwnerView view(std::move(each.mutex), each.observation);
-    if (command.free_too || !view.free) views.push_back(std::move(view));
-  }
+  std::size_t looked_at = 0;
   bool written = true;
-  if (command.format == Format::kJson) {
-    std::string lines;
-    for (const OwnerView& view : views) lines += view.json() + '\n';
-    written = print(lines);
-  } else if (!views.empty()) {
+  std::string last;
+  for (bool more = true; more && written;) {
+    std::vector<Listed> page = client.list_after(last, command.prefix, kPage);
+    more = page.size() == kPage;
+    looked_at += page.size();
+    if (more) last = page.back().mutex;
+    for (Listed& each : page) {
+      OwnerView view(std::move(each.mutex), each.observation);
+      if (command.free_too || !view.free) views.push_back(std::move(view));
+    }
+    if (!as_lines) continue;  // the widest name may be the last
+    written = print(lines_of(views));
+    views.clear();
+  }
+  if (as_lines) return written ? exit_code::kOk : exit_code::kUnavailable;
+  if (!views.empty()) {
     written = print(table(views));
   } else {
     say("no mutex is held" +
         (command.prefix.empty() ? "" : " under '" + printable(command.prefix) + '\'') +
-        (listed.empty() ? meant(client, command.prefix)
-                        : "; " + std::to_string(listed.size()) +
-                              (listed.size() == 1 ? " is" : " are") + " free (--all shows them)"));
-  }
-  if (listed.size() >= kMost) {
-    say("only the first " + std::to_string(kMost) +
-        " mutexes were looked at: give a longer PREFIX");
+        (looked_at == 0 ? meant(client, command.prefix)
+                        : "; " + std::to_string(looked_at) + (looked_at == 1 ? " is" : " are") +
+                              " free (--all shows them)"));
   }
   return written ? exit_code::kOk : exit_code::kUnavailable;
 }

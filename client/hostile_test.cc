@@ -194,7 +194,7 @@ class HostileTest : public ::testing::TestWithParam<Protocol> {
          [&](LocalTime end) {
            store->release({&renew, 1}, end);
          }},
-        {"list", [&](LocalTime end) { check(store->list("hostile-", 10, end), id); }},
+        {"list", [&](LocalTime end) { check(store->list("hostile-", {}, 10, end), id); }},
         {"evict",
          [&](LocalTime end) {
            store->evict(mutex, id, 1, Eviction::kFreeNow, end);  // of a term that never was

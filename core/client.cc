@@ -59,9 +59,9 @@ Observation Session::observe(std::string_view mutex, milliseconds timeout) const
   throw Error(Errc::kTimeout, "no answer about '" + std::string(mutex) + "'");
 }
 
-std::vector<Listed> Session::list(std::string_view prefix, std::size_t limit,
-                                  milliseconds timeout) const {
-  return heeded([&](Store& store) { return store.list(prefix, limit, in(timeout)); });
+std::vector<Listed> Session::list(std::string_view prefix, std::string_view after,
+                                  std::size_t limit, milliseconds timeout) const {
+  return heeded([&](Store& store) { return store.list(prefix, after, limit, in(timeout)); });
 }
 
 Observation Session::evict(std::string_view mutex, std::string_view wire_id, Token token,
@@ -97,7 +97,12 @@ Observation Client::observe(std::string_view mutex, milliseconds timeout) {
 }
 
 std::vector<Listed> Client::list(std::string_view prefix, std::size_t limit, milliseconds timeout) {
-  return session_->told([&](auto& session) { return session.list(prefix, limit, timeout); });
+  return list_after({}, prefix, limit, timeout);
+}
+
+std::vector<Listed> Client::list_after(std::string_view after, std::string_view prefix,
+                                       std::size_t limit, milliseconds timeout) {
+  return session_->told([&](auto& session) { return session.list(prefix, after, limit, timeout); });
 }
 
 Observation Client::evict(std::string_view mutex, std::string_view wire_id, Token token,
@@ -112,7 +117,13 @@ Observation Client::observe(std::string_view mutex, milliseconds timeout, std::e
 
 std::vector<Listed> Client::list(std::string_view prefix, std::size_t limit, milliseconds timeout,
                                  std::error_code& error) {
-  return core::coded(error, [&] { return list(prefix, limit, timeout); });
+  return list_after({}, prefix, limit, timeout, error);
+}
+
+std::vector<Listed> Client::list_after(std::string_view after, std::string_view prefix,
+                                       std::size_t limit, milliseconds timeout,
+                                       std::error_code& error) {
+  return core::coded(error, [&] { return list_after(after, prefix, limit, timeout); });
 }
 
 Observation Client::evict(std::string_view mutex, std::string_view wire_id, Token token,

@@ -115,7 +115,7 @@ class Locks : public std::enable_shared_from_this<Locks> {
 
   std::mutex beating_;  // one at a time
   // Guarded by beating_:
-  std::size_t looked_at_ = 0;  // names, in order, that are done in this round
+  std::string looked_up_to_;  // the last name that is done in this round; empty: it begins
 };
 
 }  // namespace simba::core

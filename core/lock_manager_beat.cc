@@ -10,7 +10,6 @@ namespace {
 
 constexpr milliseconds kCallTimeout{5000};
 constexpr std::size_t kLookAt = 1'000;     // records in one beat
-constexpr std::size_t kFarthest = 20'000;  // a list begins at the first name: those behind it cost
 constexpr std::size_t kClearAtMost = 100;  // of these
 
 thread_local bool is_in_beat = false;
@@ -99,22 +98,22 @@ void Locks::measure(Beat& beat) {
 // that was expired when it was listed may own again by now: it loses its name, and nobody enters
 // early.
 //
-// Each beat goes on behind the names that the last one has looked at, by their number: what order
-// names have is the store's affair.
+// Each beat goes on behind the last name that the one before has looked at.
 void Locks::clear(Beat& beat, const std::string& prefix) {
-  const std::size_t most = looked_at_ + kLookAt;
-  const std::vector<Listed> all = client_.session()->list(prefix, most, kCallTimeout);
-  while (looked_at_ < all.size()) {
-    const Listed& each = all[looked_at_];
+  const auto& session = client_.session();
+  if (session->engine().store().traits().forgets_expired) return;
+  if (!looked_up_to_.starts_with(prefix)) looked_up_to_.clear();  // it is another prefix now
+  const std::vector<Listed> page = session->list(prefix, looked_up_to_, kLookAt, kCallTimeout);
+  for (const Listed& each : page) {
     const MutexOwner& owner = each.observation.owner;
     const bool is_left = each.observation.is_free() && !owner.id.empty();
     if (is_left && beat.cleared == kClearAtMost) return;
-    ++looked_at_;  // one that cannot be cleared does not keep us from the others
+    looked_up_to_ = each.mutex;  // one that cannot be cleared does not keep us from the others
     if (!is_left) continue;
-    client_.session()->evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
+    session->evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
     ++beat.cleared;
   }
-  if (all.size() < most || most >= kFarthest) looked_at_ = 0;
+  if (page.size() < kLookAt) looked_up_to_.clear();
 }
 
 void Locks::tell(const Beat& beat) {

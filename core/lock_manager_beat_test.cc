@@ -30,13 +30,21 @@ class BlindableStore : public FaultyStore {
     return FaultyStore::observe(mutexes, deadline);
   }
   // Lists everything as it will be an hour later.
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit,
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
                            LocalTime deadline) override {
-    std::vector<Listed> all = FaultyStore::list(prefix, limit, deadline);
+    std::vector<Listed> all = FaultyStore::list(prefix, after, limit, deadline);
+    listed += all.size();
     for (Listed& each : all) each.observation.now += is_hasty ? 1h : 0h;
     return all;
   }
-  bool is_blind = false, is_hasty = false;
+  const StoreTraits& traits() const override {
+    forgetful = FaultyStore::traits();
+    forgetful.forgets_expired = forgets;
+    return forgetful;
+  }
+  bool is_blind = false, is_hasty = false, forgets = false;
+  mutable StoreTraits forgetful;
+  std::size_t listed = 0;
 };
 
 class LockManagerBeatTest : public ::testing::Test {
@@ -173,12 +181,25 @@ TEST_F(LockManagerBeatTest, AllNamesHaveTheirTurnBeatByBeat) {
   }
   executor->advance(4s);
   std::vector<std::size_t> cleared;
-  for (int i = 0; i < 4; ++i) cleared.push_back(manager->beat().cleared);
+  for (int i = 0; i < 4; ++i) {
+    store->listed = 0;
+    cleared.push_back(manager->beat().cleared);
+    EXPECT_LE(store->listed, 1'000U) << "no beat begins at the first name again";
+  }
   EXPECT_THAT(cleared, ::testing::ElementsAre(0, 0, 100, 50)) << "1,000 names a beat, 100 of them";
   EXPECT_EQ(row(name(kNames - 1)).owner.id, "");
   take_and_forget(name(0));
   executor->advance(4s);
   EXPECT_EQ(manager->beat().cleared, 1U) << "and then from the beginning";
+}
+
+TEST_F(LockManagerBeatTest, WhereNothingOfAnExpiredLeaseIsLeftNothingIsListed) {
+  store->forgets = true;
+  take_and_forget("left");
+  executor->advance(4s);
+  store->listed = 0;
+  EXPECT_EQ(manager->beat().cleared, 0U);
+  EXPECT_EQ(store->listed, 0U);
 }
 
 TEST_F(LockManagerBeatTest, ABeatSurvivesItsOwnErrors) {

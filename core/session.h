@@ -26,7 +26,8 @@ class Session {
   // Calls outside of any contention, on this thread. These tell the hook of nothing: it may be gone
   // when a thread of ours makes them.
   Observation observe(std::string_view mutex, milliseconds timeout) const;
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit, milliseconds timeout) const;
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           milliseconds timeout) const;
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
                     milliseconds timeout) const;
   // Such a call for a user, who is told of it.

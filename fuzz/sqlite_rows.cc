@@ -92,7 +92,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
       simba::fuzz::check(answer);
     }
   });
-  accepts<simba::Error>([&] { file.store->list("", 10, File::deadline()); });
+  accepts<simba::Error>([&] { file.store->list("", {}, 10, File::deadline()); });
   accepts<simba::Error>([&] { simba::fuzz::check(file.take(claim)); });
   return 0;
 }

@@ -174,6 +174,22 @@ Observation ContractTest::take_when_free(Store& on, std::string_view mutex, std:
   return last;
 }
 
+std::vector<std::string> ContractTest::by_pages(
+    Store& on, std::size_t limit, const std::function<void(int page)>& between) const {
+  constexpr int kMostPages = 1000;
+  std::vector<std::string> names;
+  for (int page = 0; page < kMostPages; ++page) {
+    const std::vector<Listed> some =
+        on.list(prefix(), names.empty() ? "" : names.back(), limit, soon());
+    EXPECT_LE(some.size(), limit);
+    for (const Listed& each : some) names.push_back(each.mutex);
+    if (some.size() < limit) return names;
+    if (between) between(page);
+  }
+  ADD_FAILURE() << "the pages have no end";
+  return names;
+}
+
 Observation ContractTest::try_in_vain(Store& on, std::string_view mutex, std::string_view id) {
   const Observation answer = take(on, mutex, id);
   EXPECT_FALSE(owns(answer, id)) << "granted, although somebody else has it";

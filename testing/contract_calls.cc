@@ -241,7 +241,7 @@ SIMBA_CASE(CallContract, ADeadlineInThePastIsAnsweredOrRefusedButNotWaitedFor) {
       [&] {
         static_cast<void>(store->observe({&view, 1}, past));
       },
-      [&] { static_cast<void>(store->list(prefix(), 10, past)); },
+      [&] { static_cast<void>(store->list(prefix(), {}, 10, past)); },
       [&] { static_cast<void>(store->evict(m, a, 1, Eviction::kFreeNow, past)); },
   };
   for (const auto& call : all) {

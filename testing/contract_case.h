@@ -59,6 +59,9 @@ class ContractTest : public ::testing::Test {
   // A take that is granted once whoever has the mutex has lost it; what it was told on the way.
   Observation take_when_free(Store& on, std::string_view mutex, std::string_view id,
                              std::vector<Observation>* refusals = nullptr);
+  // The names of this case, as pages of so many give them; `between` runs after each of them.
+  std::vector<std::string> by_pages(Store& on, std::size_t limit,
+                                    const std::function<void(int page)>& between = {}) const;
   // A take that must fail, and leaves no place in a queue behind.
   Observation try_in_vain(Store& on, std::string_view mutex, std::string_view id);
 

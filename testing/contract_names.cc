@@ -130,7 +130,13 @@ SIMBA_CASE(NameContract, OddNamesAreRefusedOrKeptApart) {
     EXPECT_TRUE(owns(observe(*other, accepted[i]), ids[i])) << "'" << accepted[i] << "'";
   }
   std::set<std::string> listed;
-  for (const Listed& each : store->list(prefix(), 1000, soon())) listed.insert(each.mutex);
+  std::vector<std::string> in_order;
+  for (const Listed& each : store->list(prefix(), {}, 1000, soon())) {
+    listed.insert(each.mutex);
+    in_order.push_back(each.mutex);
+  }
+  EXPECT_EQ(in_order, (std::vector<std::string>(listed.begin(), listed.end()))) << "by their bytes";
+  EXPECT_EQ(by_pages(*store, 7), in_order);
   for (const std::string& mutex : accepted) {
     if (mutex.starts_with(prefix())) {
       EXPECT_TRUE(listed.contains(mutex)) << "'" << mutex << "' is not listed";

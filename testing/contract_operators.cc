@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <set>
+
 #include "testing/contract_case.h"
 
 // What operators and observers ask for: observe, list, evict.
@@ -9,7 +12,7 @@ namespace {
 
 SIMBA_CASE(CallContract, AnObserverNeverWrites) {
   EXPECT_EQ(observe(*store, m).owner, MutexOwner::none());
-  EXPECT_TRUE(store->list(prefix(), 10, soon()).empty()) << "looking made a row";
+  EXPECT_TRUE(store->list(prefix(), {}, 10, soon()).empty()) << "looking made a row";
   const Observation held = take(*store, m, a);
   for (int i = 0; i < 5; ++i) observe(*store, m);
   const Observation after = observe(*store, m);
@@ -35,7 +38,7 @@ SIMBA_CASE(CallContract, TheListIsSortedAndKnowsPrefixAndLimit) {
     take(*store, name(each), wire_id());
   const auto names = [&](const std::string& from, std::size_t limit) {
     std::vector<std::string> out;
-    for (const Listed& listed : store->list(prefix() + from, limit, soon())) {
+    for (const Listed& listed : store->list(prefix() + from, {}, limit, soon())) {
       EXPECT_FALSE(listed.observation.owner.id.empty()) << listed.mutex;
       EXPECT_FALSE(listed.observation.is_free()) << listed.mutex;
       out.push_back(listed.mutex.substr(prefix().size()));
@@ -49,6 +52,33 @@ SIMBA_CASE(CallContract, TheListIsSortedAndKnowsPrefixAndLimit) {
   EXPECT_EQ(names("a%", 100), (Names{"a%"})) << "a prefix is not a pattern";
   EXPECT_EQ(names("a_", 100), (Names{"a_"})) << "a prefix is not a pattern";
   EXPECT_EQ(names("nothing", 100), (Names{}));
+}
+
+SIMBA_CASE(CallContract, PagesNameWhatIsThereExactlyOnceWhateverComesAndGoes) {
+  std::set<std::string> stay;
+  for (const char* each : {"a", "a ~", "a0", "aa", "b", "b%", "b_", "bb", "c", "\xc3\xa4"})
+    stay.insert(name(each));
+  for (const std::string& each : stay) take(*store, each, wire_id());
+  const std::string goes = wire_id(), first = name("a1"), last = name("z");
+  take(*store, first, goes);
+  take(*store, last, wire_id());
+  const std::vector<std::string> names = by_pages(*store, 2, [&](int page) {
+    // In front of the page and behind it.
+    take(*store, name("0" + std::to_string(page)), wire_id());
+    take(*store, name("c" + std::to_string(page)), wire_id());
+    if (page == 2) release(*store, first, goes);
+  });
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  for (const std::string& each : stay) {
+    EXPECT_EQ(std::count(names.begin(), names.end(), each), 1) << each;
+  }
+  const std::set<std::string> once(names.begin(), names.end());
+  EXPECT_EQ(once.size(), names.size()) << "one came twice";
+  EXPECT_TRUE(store->list(name("b"), name("c"), 10, soon()).empty())
+      << "behind all with this prefix";
+  EXPECT_EQ(store->list(name("b"), name("a"), 10, soon()).size(), 4U) << "in front of them";
+  EXPECT_EQ(store->list(name("b"), name("b"), 10, soon()).size(), 3U);
+  EXPECT_EQ(store->list(name("b"), name("b"), 0, soon()).size(), 0U);
 }
 
 SIMBA_CASE(CallContract, AnEvictionTakesTheNameAndKeepsTheLease) {

@@ -266,10 +266,10 @@ std::unique_ptr<Watch> FaultyStore::watch(std::string_view mutex, std::string_vi
   return ticket;
 }
 
-std::vector<Listed> FaultyStore::list(std::string_view prefix, std::size_t limit,
-                                      LocalTime deadline) {
+std::vector<Listed> FaultyStore::list(std::string_view prefix, std::string_view after,
+                                      std::size_t limit, LocalTime deadline) {
   refuse_while_down();
-  return store_->list(prefix, limit, deadline);
+  return store_->list(prefix, after, limit, deadline);
 }
 
 }  // namespace simba::testing

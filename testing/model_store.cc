@@ -45,8 +45,9 @@ class ModelStore : public Store {
     return server_->watch(mutex, [carry = carry_, wake = std::move(wake)] { carry(wake); });
   }
 
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime) override {
-    return server_->list(prefix, limit);
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           LocalTime) override {
+    return server_->list(prefix, after, limit);
   }
 
  private:
@@ -185,9 +186,11 @@ Observation ModelServer::evict(std::string_view mutex, std::string_view wire_id,
   return after;
 }
 
-std::vector<Listed> ModelServer::list(std::string_view prefix, std::size_t limit) {
+std::vector<Listed> ModelServer::list(std::string_view prefix, std::string_view after,
+                                      std::size_t limit) {
   const std::lock_guard lock(guard_);
-  return std::visit([&](auto& rows) { return rows.list(prefix, limit, clock_()); }, tables_->rows);
+  return std::visit([&](auto& rows) { return rows.list(prefix, after, limit, clock_()); },
+                    tables_->rows);
 }
 
 void ModelServer::remember() {

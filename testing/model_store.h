@@ -38,7 +38,7 @@ class ModelServer {
   Answers release(std::span<const Claim> claims);
   Answers observe(std::span<const std::string_view> mutexes);
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how);
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit);
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit);
   Observation peek(std::string_view mutex);
   StoreTime now() const { return clock_(); }
   // How often anything may have been written: rows are the same while this is, but for what time

@@ -33,9 +33,9 @@ class PatientStore : public Store {
                                std::function<void()> wake) override {
     return store_->watch(mutex, wire_id, std::move(wake));
   }
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit,
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
                            LocalTime deadline) override {
-    return insist(deadline, [&] { return store_->list(prefix, limit, deadline); });
+    return insist(deadline, [&] { return store_->list(prefix, after, limit, deadline); });
   }
 
  private:

@@ -71,10 +71,11 @@ Observation SessionTable::evict(std::string_view mutex, std::string_view wire_id
   return first(line, now);
 }
 
-std::vector<Listed> SessionTable::list(std::string_view prefix, std::size_t limit,
-                                       StoreTime now) const {
+std::vector<Listed> SessionTable::list(std::string_view prefix, std::string_view after,
+                                       std::size_t limit, StoreTime now) const {
   std::vector<Listed> out;
-  for (auto it = lines_.lower_bound(prefix); it != lines_.end() && out.size() < limit; ++it) {
+  auto it = after < prefix ? lines_.lower_bound(prefix) : lines_.upper_bound(after);
+  for (; it != lines_.end() && out.size() < limit; ++it) {
     if (!it->first.starts_with(prefix)) break;
     out.push_back({it->first, first(it->second, now)});
   }

@@ -18,7 +18,8 @@ class SessionTable {
   Observation observe(std::string_view mutex, StoreTime now) const;
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
                     StoreTime now);
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit, StoreTime now) const;
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           StoreTime now) const;
 
  private:
   struct Place {

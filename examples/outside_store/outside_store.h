@@ -70,12 +70,12 @@ class OutsideStore : public simba::Store {
     return nullptr;
   }
 
-  std::vector<simba::Listed> list(std::string_view prefix, std::size_t limit,
-                                  simba::LocalTime) override {
+  std::vector<simba::Listed> list(std::string_view prefix, std::string_view after,
+                                  std::size_t limit, simba::LocalTime) override {
     const std::lock_guard lock(guard_);
     std::vector<simba::Listed> out;
-    for (const auto& [mutex, row] : rows_) {
-      if (mutex.starts_with(prefix) && out.size() < limit) out.push_back({mutex, {row, clock()}});
+    for (auto it = rows_.upper_bound(after); it != rows_.end() && out.size() < limit; ++it) {
+      if (it->first.starts_with(prefix)) out.push_back({it->first, {it->second, clock()}});
     }
     return out;
   }

@@ -52,12 +52,18 @@ class SIMBA_EXPORT Client {
   Observation observe(std::string_view mutex, milliseconds timeout = milliseconds{5000});
   std::vector<Listed> list(std::string_view prefix = {}, std::size_t limit = 1000,
                            milliseconds timeout = milliseconds{5000});
+  // The next page: `after` is the last name of the one before. One that is not full is the last.
+  std::vector<Listed> list_after(std::string_view after, std::string_view prefix = {},
+                                 std::size_t limit = 1000,
+                                 milliseconds timeout = milliseconds{5000});
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token,
                     Eviction how = Eviction::kKeepLease, milliseconds timeout = milliseconds{5000});
   // The same with an error code instead of an exception; what they return is empty then.
   Observation observe(std::string_view mutex, milliseconds timeout, std::error_code& error);
   std::vector<Listed> list(std::string_view prefix, std::size_t limit, milliseconds timeout,
                            std::error_code& error);
+  std::vector<Listed> list_after(std::string_view after, std::string_view prefix, std::size_t limit,
+                                 milliseconds timeout, std::error_code& error);
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
                     milliseconds timeout, std::error_code& error);
 

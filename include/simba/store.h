@@ -72,6 +72,7 @@ struct StoreTraits {
   bool queues_waiters =
       false;  // a take that is not granted leaves a place in a queue in the store;
               // waiters then ask by takes, and each watches under its own wire id
+  bool forgets_expired = false;  // no record is left of a lease that has ended: nobody clears it
 };
 
 struct Listed {
@@ -111,9 +112,12 @@ class SIMBA_EXPORT Store {
   // queues.
   virtual std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
                                        std::function<void()> wake) = 0;
-  // Mutexes whose names begin with `prefix`, sorted, at most `limit`.
-  virtual std::vector<Listed> list(std::string_view prefix, std::size_t limit,
-                                   LocalTime deadline) = 0;
+  // A page of the mutexes whose names begin with `prefix`: those behind the name `after` (empty:
+  // from the first), in the order of their bytes, at most `limit`. A page that is not full is the
+  // last. Page after page, each behind the last name of the one before, names every mutex that is
+  // there all the time exactly once, whatever comes and goes meanwhile.
+  virtual std::vector<Listed> list(std::string_view prefix, std::string_view after,
+                                   std::size_t limit, LocalTime deadline) = 0;
 
   // Throws Error (kMisconfigured) for a name or label this store cannot hold. The default checks
   // what holds everywhere: not blank, length, valid UTF-8, no control characters.

@@ -85,4 +85,9 @@ void set_time_of_refusal(Observation& seen, const Claim& take) {
   seen.now = std::min(seen.now, seen.owner.transition_at);
 }
 
+std::string first_of_page(std::string_view prefix, std::string_view after) {
+  if (after < prefix || after.empty()) return std::string(prefix);
+  return std::string(after) + '\x01';
+}
+
 }  // namespace simba::kit

@@ -24,4 +24,8 @@ SIMBA_EXPORT void check_name(const StoreTraits& traits, std::string_view mutex);
 // then the last at which it ran. A lease of the claim's own is never made to look longer.
 SIMBA_EXPORT void set_time_of_refusal(Observation& seen, const Claim& take);
 
+// The first name that a page can hold: the prefix itself, or what comes next after `after`. Names
+// hold no control characters, so nothing lies in between.
+SIMBA_EXPORT std::string first_of_page(std::string_view prefix, std::string_view after);
+
 }  // namespace simba::kit

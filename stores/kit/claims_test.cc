@@ -57,5 +57,15 @@ TEST(ClaimsTest, ARefusalIsOfTheTimeWhenTheLeaseOfAnotherStillRan) {
   EXPECT_EQ(after(""), StoreTime{103ms}) << "released: nobody's lease ran";
 }
 
+TEST(ClaimsTest, APageBeginsAtThePrefixOrBehindAName) {
+  EXPECT_EQ(first_of_page("", ""), "");
+  EXPECT_EQ(first_of_page("b", ""), "b");
+  EXPECT_EQ(first_of_page("b", "a"), "b");
+  const std::string behind = first_of_page("b", "b");
+  EXPECT_GT(behind, "b");
+  EXPECT_LT(behind, "b ") << "no name begins with less than a blank";
+  EXPECT_GT(first_of_page("b", "\xc3\xa4"), "\xc3\xa4");
+}
+
 }  // namespace
 }  // namespace simba::kit

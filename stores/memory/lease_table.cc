@@ -74,10 +74,11 @@ Observation LeaseTable::evict(std::string_view mutex, std::string_view wire_id, 
   return {row, now};
 }
 
-std::vector<Listed> LeaseTable::list(std::string_view prefix, std::size_t limit,
-                                     StoreTime now) const {
+std::vector<Listed> LeaseTable::list(std::string_view prefix, std::string_view after,
+                                     std::size_t limit, StoreTime now) const {
   std::vector<Listed> out;
-  for (auto it = rows_.lower_bound(prefix); it != rows_.end() && out.size() < limit; ++it) {
+  auto it = after < prefix ? rows_.lower_bound(prefix) : rows_.upper_bound(after);
+  for (; it != rows_.end() && out.size() < limit; ++it) {
     if (!it->first.starts_with(prefix)) break;
     out.push_back({it->first, {it->second, now}});
   }

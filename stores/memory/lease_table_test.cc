@@ -96,7 +96,7 @@ TEST_F(LeaseTableTest, RedlockRb36ARenewalOfAnExpiredLeaseIsNotAccepted) {
 
 TEST_F(LeaseTableTest, ARenewalNeverCreatesAndNeverTakes) {
   EXPECT_EQ(renew("a~1", 1).owner, MutexOwner::none());
-  EXPECT_TRUE(table.list("", 10, now).empty());
+  EXPECT_TRUE(table.list("", {}, 10, now).empty());
   take("a~1");
   release("a~1");
   renew("a~1", 1);
@@ -135,7 +135,7 @@ TEST_F(LeaseTableTest, AReleaseTouchesNobodyElse) {
 TEST_F(LeaseTableTest, AReleaseOfNobodysMutexDoesNothing) {
   release("a~1");
   EXPECT_EQ(see().owner, MutexOwner::none());
-  EXPECT_TRUE(table.list("", 10, now).empty());
+  EXPECT_TRUE(table.list("", {}, 10, now).empty());
 }
 
 TEST_F(LeaseTableTest, TokensGrowFromTermToTerm) {
@@ -193,11 +193,14 @@ TEST_F(LeaseTableTest, ListsByPrefixInOrderUpToTheLimit) {
     table.contend(claim("x~1", 0, mutex), now);
   const auto names = [&](std::string_view prefix, std::size_t limit) {
     std::string out;
-    for (const Listed& listed : table.list(prefix, limit, now)) out += listed.mutex + ' ';
+    for (const Listed& listed : table.list(prefix, {}, limit, now)) out += listed.mutex + ' ';
     return out;
   };
   EXPECT_EQ(names("", 10), "a b b/1 b/2 c ");
   EXPECT_EQ(names("b", 10), "b b/1 b/2 ");
+  EXPECT_EQ(table.list("b", "b", 10, now).size(), 2U) << "behind a name";
+  EXPECT_EQ(table.list("b", "a", 10, now).size(), 3U) << "which is in front of all";
+  EXPECT_TRUE(table.list("b", "c", 10, now).empty());
   EXPECT_EQ(names("b", 2), "b b/1 ");
   EXPECT_EQ(names("z", 10), "");
 }

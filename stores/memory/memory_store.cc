@@ -67,9 +67,10 @@ class MemoryStore : public Store {
     return kit::Watchers::add(watchers_, mutex, std::move(wake));
   }
 
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime) override {
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           LocalTime) override {
     const std::lock_guard lock(guard_);
-    return rows_.list(prefix, limit, clock_());
+    return rows_.list(prefix, after, limit, clock_());
   }
 
  private:

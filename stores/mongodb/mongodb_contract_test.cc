@@ -14,7 +14,7 @@ class MongodbContract : public ServerContract {
  private:
   std::shared_ptr<Store> open() override {
     auto store = open_mongodb(mongodb_options(url_apart("appName=contract-")));
-    store->list("", 1, BootClock::now() + std::chrono::seconds(20));
+    store->list("", {}, 1, BootClock::now() + std::chrono::seconds(20));
     return store;
   }
 };

@@ -111,11 +111,11 @@ std::unique_ptr<Watch> MongodbStore::watch(std::string_view mutex, std::string_v
   return changes_->add(mutex, std::move(wake));
 }
 
-std::vector<Listed> MongodbStore::list(std::string_view prefix, std::size_t limit,
-                                       LocalTime deadline) {
+std::vector<Listed> MongodbStore::list(std::string_view prefix, std::string_view after,
+                                       std::size_t limit, LocalTime deadline) {
   if (!prefix.empty()) kit::check_name(traits_, prefix);
   return call(Lane::kAsk, deadline, kit::Pool::Reserve::kLater, [&](Connection& connection) {
-    return mutexes_.list(connection, prefix, limit, deadline);
+    return mutexes_.list(connection, prefix, after, limit, deadline);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "stores/kit/claims.h"
 #include "stores/mongodb/answers.h"
 #include "stores/mongodb/statements.h"
 
@@ -177,18 +178,27 @@ Answers MutexCollection::observe(Connection& connection, std::span<const std::st
 }
 
 std::vector<Listed> MutexCollection::list(Connection& connection, std::string_view prefix,
-                                          std::size_t limit, LocalTime deadline) const {
-  std::vector<Listed> found;
-  if (limit == 0) return found;
+                                          std::string_view after, std::size_t limit,
+                                          LocalTime deadline) const {
   constexpr std::size_t kMost = 100'000;  // what one answer has room for
-  const Document reply =
-      connection.read(list_command(name_, prefix, std::min(limit, kMost)), deadline);
-  each_document(reply.get(), "cursor.firstBatch", [&](const bson_t* document) {
-    const auto name = text_in(document, "_id");
-    const Answer answer = read_answer(document);
-    const auto* seen = std::get_if<Observation>(&answer);
-    if (name && seen) found.push_back({std::string(*name), *seen});
-  });
+  std::vector<Listed> found;
+  std::string last(after);
+  while (found.size() < limit) {
+    const std::size_t most = std::min(limit - found.size(), kMost);
+    const Document reply = connection.read(
+        list_command(name_, prefix, kit::first_of_page(prefix, last), most), deadline);
+    std::size_t came = 0;
+    each_document(reply.get(), "cursor.firstBatch", [&](const bson_t* document) {
+      ++came;
+      const auto name = text_in(document, "_id");
+      if (!name) return;
+      last = *name;
+      const Answer answer = read_answer(document);
+      const auto* seen = std::get_if<Observation>(&answer);
+      if (seen) found.push_back({last, *seen});
+    });
+    if (came < most) break;
+  }
   return found;
 }
 

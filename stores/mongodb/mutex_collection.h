@@ -33,8 +33,8 @@ class MutexCollection {
   bool evict(Connection& connection, const Claim& term, Eviction how, LocalTime deadline) const;
   Answers observe(Connection& connection, std::span<const std::string_view> mutexes,
                   LocalTime deadline) const;
-  std::vector<Listed> list(Connection& connection, std::string_view prefix, std::size_t limit,
-                           LocalTime deadline) const;
+  std::vector<Listed> list(Connection& connection, std::string_view prefix, std::string_view after,
+                           std::size_t limit, LocalTime deadline) const;
 
  private:
   Answer take_one(Connection& connection, const Claim& claim, LocalTime deadline) const;

@@ -194,12 +194,13 @@ Document observe_command(const std::string& collection, std::span<const std::str
   return command;
 }
 
-Document list_command(const std::string& collection, std::string_view prefix, std::size_t limit) {
+Document list_command(const std::string& collection, std::string_view prefix, std::string_view from,
+                      std::size_t limit) {
   // Above every name with this prefix: the last character of Unicode, more often than any has room.
   std::string end(prefix);
   for (int i = 0; i < 17; ++i) end += "\xf4\x8f\xbf\xbf";
   Document range, by_name, most;
-  range.text("$gte", prefix).text("$lt", end);
+  range.text("$gte", from).text("$lt", end);
   by_name.number("_id", 1);
   most.number("$limit", static_cast<std::int64_t>(limit));
   const std::vector<Document> pipeline{just("$match", just("_id", range)), just("$sort", by_name),

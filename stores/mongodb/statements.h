@@ -48,6 +48,7 @@ Document modify_command(const std::string& collection, const Document& filter,
                         const Document& change);
 Document insert_command(const std::string& collection, std::span<const std::string_view> mutexes);
 Document observe_command(const std::string& collection, std::span<const std::string_view> mutexes);
-Document list_command(const std::string& collection, std::string_view prefix, std::size_t limit);
+Document list_command(const std::string& collection, std::string_view prefix, std::string_view from,
+                      std::size_t limit);
 
 }  // namespace simba::mongodb

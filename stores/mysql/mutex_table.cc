@@ -205,11 +205,11 @@ Answers observe(Connection& connection, std::span<const std::string_view> mutexe
   return answers;
 }
 
-std::vector<Listed> list(Connection& connection, std::string_view prefix, std::size_t limit,
-                         LocalTime deadline) {
+std::vector<Listed> list(Connection& connection, std::string_view prefix, std::string_view after,
+                         std::size_t limit, LocalTime deadline) {
   const std::size_t most = std::min<std::size_t>(limit, 1U << 31);
   constexpr std::size_t kMostOfARow = 1'024;
-  Result rows = connection.query(connection.statements().list(prefix, most), deadline,
+  Result rows = connection.query(connection.statements().list(prefix, after, most), deadline,
                                  Leash::kUsual + most * kMostOfARow);
   std::vector<Listed> found;
   while (rows.next()) {

@@ -54,7 +54,7 @@ std::optional<Freed> evict(Connection& connection, const Claim& term, Eviction h
                            LocalTime deadline);
 Answers observe(Connection& connection, std::span<const std::string_view> mutexes,
                 LocalTime deadline);
-std::vector<Listed> list(Connection& connection, std::string_view prefix, std::size_t limit,
-                         LocalTime deadline);
+std::vector<Listed> list(Connection& connection, std::string_view prefix, std::string_view after,
+                         std::size_t limit, LocalTime deadline);
 
 }  // namespace simba::mysql

@@ -112,6 +112,7 @@ SIMBA_CONTRACT(Mysql, [] { return std::make_unique<MysqlContract>(""); })
                   "ManyMutexesOfOneProcessAreAllRenewed",
                   "ManyMutexesAreObservedInOneCallInOrder",
                   "TheListIsSortedAndKnowsPrefixAndLimit",
+                  "PagesNameWhatIsThereExactlyOnceWhateverComesAndGoes",
                   "AnEvictionTakesTheNameAndKeepsTheLease",
                   "AnEvictionCanFreeAtOnce",
                   "AReleaseElsewhereWakesTheWaiter",

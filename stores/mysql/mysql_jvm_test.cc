@@ -221,7 +221,7 @@ TEST_F(MysqlJvmTest, ATableOfAnotherCharacterSetHoldsWhatItCan) {
   const std::vector<Claim> batch{{name, "\xc3\xa4~1", token, 0, 10s, 6s},
                                  {"other", "x~1", 7, 0, 10s, 6s}};
   EXPECT_EQ(observed(store->contend(batch, soon())[0]).owner.id, "\xc3\xa4~1");
-  EXPECT_EQ(store->list("gr", 9, soon()).at(0).mutex, name);
+  EXPECT_EQ(store->list("gr", {}, 9, soon()).at(0).mutex, name);
   release(*store, name, "\xc3\xa4~1", token);
   EXPECT_TRUE(observe(*store, name).is_free());
   EXPECT_THAT(error_of([&] { take(*store, "\xe6\x97\xa5", "a~1"); }), StartsWith("misconfigured"));

@@ -59,7 +59,7 @@ TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
     both.hosts = {{"127.0.0.1", 1}, {"127.0.0.1", server->port()}};
     for (const auto& store : {demoted, open("admin", how), open_mysql(both)}) {
       EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
-      EXPECT_EQ(store->list("", 10, soon()).size(), 1U);
+      EXPECT_EQ(store->list("", {}, 10, soon()).size(), 1U);
       const auto error_with = [&](const std::vector<Claim>& claims) {
         return error_of([&] { store->contend(claims, soon()); });
       };

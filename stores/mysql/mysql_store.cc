@@ -123,11 +123,11 @@ std::unique_ptr<Watch> MysqlStore::watch(std::string_view mutex, std::string_vie
   return listener_->add(mutex, std::move(wake));
 }
 
-std::vector<Listed> MysqlStore::list(std::string_view prefix, std::size_t limit,
-                                     LocalTime deadline) {
+std::vector<Listed> MysqlStore::list(std::string_view prefix, std::string_view after,
+                                     std::size_t limit, LocalTime deadline) {
   if (!prefix.empty()) kit::check_name(traits_, prefix);
   return call(Lane::kAsk, deadline, kit::Pool::Reserve::kLater, [&](Connection& connection) {
-    return mysql::list(connection, prefix, limit, deadline);
+    return mysql::list(connection, prefix, after, limit, deadline);
   });
 }
 

@@ -37,7 +37,8 @@ class MysqlStore : public Store {
                     LocalTime deadline) override;
   std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
                                std::function<void()> wake) override;
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime deadline) override;
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           LocalTime deadline) override;
 
  private:
   template <class Work>

@@ -105,7 +105,7 @@ TEST_F(MysqlStoreTest, AStormOnAMissingRowHasOneOwnerAndNoDeadlock) {
     std::vector<std::jthread> warm;
     for (int k = 0; k < kThreads; ++k) {
       warm.emplace_back([&, store = stores.back()] {
-        EXPECT_EQ(error_of([&] { store->list("", 1, soon()); }), "none");
+        EXPECT_EQ(error_of([&] { store->list("", {}, 1, soon()); }), "none");
       });
     }
   }

@@ -39,10 +39,10 @@ TEST_F(MysqlTokenTest, ARowThatHoldsNonsenseIsAnErrorThatNamesTheServer) {
   EXPECT_THAT(error_of([&] { observe(*store, "report"); }), names_it);
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }), names_it);
   EXPECT_THAT(error_of([&] { take(*texts, "report", "a~1"); }), names_it);
-  EXPECT_THAT(error_of([&] { store->list("", 10, soon()); }), names_it);
+  EXPECT_THAT(error_of([&] { store->list("", {}, 10, soon()); }), names_it);
   admin()("ALTER TABLE " + table + " MODIFY ttl_at VARCHAR(20)");
   admin()("UPDATE " + table + " SET fencing_token = 1, ttl_at = 'soon'");
-  EXPECT_THAT(error_of([&] { store->list("", 10, soon()); }),
+  EXPECT_THAT(error_of([&] { store->list("", {}, 10, soon()); }),
               HasSubstr(where + "the server's answer holds no number"));
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "stores/kit/claims.h"
 #include "stores/mysql/literal.h"
 
 namespace simba::mysql {
@@ -368,11 +369,12 @@ std::string Statements::evict(const Claim& term, const std::string& bell) const 
                   values);
 }
 
-std::string Statements::list(std::string_view prefix, std::size_t limit) const {
-  const std::string from = literal(prefix);
-  std::string sql =
-      filled("SELECT {row} FROM {table} k WHERE {k.mutex} >= " + from + " AND LEFT({k.mutex}, " +
-             number(prefix.size()) + ") = " + from + " ORDER BY {k.mutex} LIMIT " + number(limit));
+std::string Statements::list(std::string_view prefix, std::string_view after,
+                             std::size_t limit) const {
+  const std::string from = literal(kit::first_of_page(prefix, after));
+  std::string sql = filled("SELECT {row} FROM {table} k WHERE {k.mutex} >= " + from +
+                           " AND LEFT({k.mutex}, " + number(prefix.size()) +
+                           ") = " + literal(prefix) + " ORDER BY {k.mutex} LIMIT " + number(limit));
   replace_all(sql, kUs, kUsBefore);
   return sql;
 }

@@ -49,7 +49,7 @@ struct Statements {
   // Changes one row or none.
   std::string evict(const Claim& term, const std::string& bell) const;
   // Rows: those of the row.
-  std::string list(std::string_view prefix, std::size_t limit) const;
+  std::string list(std::string_view prefix, std::string_view after, std::size_t limit) const;
 
  private:
   std::string filled(std::string_view text) const;

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "stores/kit/claims.h"
 #include "stores/postgres/answers.h"
 #include "stores/postgres/statements.h"
 
@@ -157,12 +158,14 @@ Answers MutexTable::observe(Connection& connection, std::span<const std::string_
 }
 
 std::vector<Listed> MutexTable::list(Connection& connection, std::string_view prefix,
-                                     std::size_t limit, LocalTime deadline) const {
+                                     std::string_view after, std::size_t limit,
+                                     LocalTime deadline) const {
   // Above every name with this prefix: the last character of Unicode, more often than any has room.
   std::string end(prefix);
   for (int i = 0; i < 17; ++i) end += "\xf4\x8f\xbf\xbf";
+  const std::string first = kit::first_of_page(prefix, after);
   Parameters parameters;
-  parameters.text(prefix).text(end);
+  parameters.text(first).text(end).text(prefix);
   parameters.number(static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 31)));
   const Result result = connection.run(statements_[kList], parameters, deadline);
   std::vector<Listed> found;

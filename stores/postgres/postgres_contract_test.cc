@@ -69,7 +69,8 @@ class PostgresContract : public ServerContract {
         !server().is_shared() || make_roles(postgres_options(server().url()).conninfo);
     auto store =
         open_postgres(postgres_options(as("contender", url_apart("application_name=contract-"))));
-    store->list("", 1, BootClock::now() + std::chrono::seconds(10));  // it knows of a pooler now
+    store->list("", {}, 1,
+                BootClock::now() + std::chrono::seconds(10));  // it knows of a pooler now
     return store;
   }
 };

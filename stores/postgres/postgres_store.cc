@@ -120,11 +120,11 @@ std::unique_ptr<Watch> PostgresStore::watch(std::string_view mutex, std::string_
   return listener_->add(mutex, std::move(wake));
 }
 
-std::vector<Listed> PostgresStore::list(std::string_view prefix, std::size_t limit,
-                                        LocalTime deadline) {
+std::vector<Listed> PostgresStore::list(std::string_view prefix, std::string_view after,
+                                        std::size_t limit, LocalTime deadline) {
   if (!prefix.empty()) kit::check_name(traits_, prefix);
   return call(Lane::kAsk, deadline, kit::Pool::Reserve::kLater, [&](Connection& connection) {
-    return table_->list(connection, prefix, limit, deadline);
+    return table_->list(connection, prefix, after, limit, deadline);
   });
 }
 

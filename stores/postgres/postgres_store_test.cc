@@ -51,7 +51,7 @@ TEST_F(PostgresStoreTest, AllRowsOfAListAreOfOneTime) {
   make_table();
   admin()("INSERT INTO " + table +
           " SELECT 'mutex-' || i, 0, 0, 0, 'a~1', 1, 1 FROM generate_series(1, 20000) i");
-  const std::vector<Listed> all = store->list("mutex-", 20'000, soon());
+  const std::vector<Listed> all = store->list("mutex-", {}, 20'000, soon());
   ASSERT_EQ(all.size(), 20'000U);
   EXPECT_EQ(all.front().observation.now, all.back().observation.now);
 }

@@ -92,7 +92,7 @@ TEST_F(PostgresTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
   const auto store = open(user);
   EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
   EXPECT_EQ(observe(*store, "unknown").owner, MutexOwner::none());
-  EXPECT_EQ(store->list("", 10, soon()).size(), 1U);
+  EXPECT_EQ(store->list("", {}, 10, soon()).size(), 1U);
   const auto watch = store->watch("held", {}, [] {});
   EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
   EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),

@@ -187,8 +187,8 @@ constexpr std::string_view kObserveSql = R"(
 constexpr std::string_view kListSql = R"(
   SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {before}, m.mutex
   FROM {table} m
-  WHERE m.mutex COLLATE "C" >= $1 AND m.mutex COLLATE "C" < $2 AND starts_with(m.mutex, $1)
-  ORDER BY m.mutex COLLATE "C" LIMIT $3)";
+  WHERE m.mutex COLLATE "C" >= $1 AND m.mutex COLLATE "C" < $2 AND starts_with(m.mutex, $3)
+  ORDER BY m.mutex COLLATE "C" LIMIT $4)";
 
 void replace_all(std::string& text, std::string_view what, std::string_view by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size()) {
@@ -220,7 +220,7 @@ std::vector<Statement> make_statements(const Endpoint& endpoint) {
   add("simba_release_many", kReleaseManySql, {kText, kTexts, kTexts, kBigints});
   add("simba_evict", kEvictSql, {kText, kText, kText, kBigint});
   add("simba_observe", kObserveSql, {kTexts});
-  add("simba_list", kListSql, {kText, kText, kBigint});
+  add("simba_list", kListSql, {kText, kText, kText, kBigint});
   return statements;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <utility>
 
 #include "stores/kit/claims.h"
@@ -20,7 +21,7 @@ constexpr std::size_t kMostListed = 1'000'000;
 constexpr Token kLargestToken = (Token{1} << 53) - 2;
 
 const StoreTraits& store_traits() {
-  static const StoreTraits traits{"redis", kLongestName, kLongestName, false};
+  static const StoreTraits traits{"redis", kLongestName, kLongestName, false, true};
   return traits;
 }
 
@@ -275,10 +276,12 @@ std::unique_ptr<Watch> RedisStore::watch(std::string_view mutex, std::string_vie
   return session_->listener->add(mutex, std::move(wake));
 }
 
-// Every key of every master is passed by once: for operators, not for programs.
-std::vector<std::string> RedisStore::scan(std::string_view prefix, LocalTime deadline) const {
+// Every key of every master is passed by once, because a server knows no order: for operators, not
+// for programs. Of the names behind `after`, the first ones are kept.
+std::set<std::string> RedisStore::scan(std::string_view prefix, std::string_view after,
+                                       std::size_t limit, LocalTime deadline) const {
   const std::string pattern = scan_pattern(prefix);
-  std::vector<std::string> names;
+  std::set<std::string> names;
   for (const auto& node : session_->courier->servers().masters(deadline)) {
     std::string cursor = "0";
     do {
@@ -287,34 +290,34 @@ std::vector<std::string> RedisStore::scan(std::string_view prefix, LocalTime dea
           deadline);
       std::vector<std::string> some;
       cursor = read_scan(replies[0], where(), some);
-      // Keys of others may look like ours, and then one of them would be in the way of all.
-      std::copy_if(std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()),
-                   std::back_inserter(names), can_be_named);
-      if (names.size() > kMostListed) {
-        throw Error(Errc::kCorrupt, where() + ": there are more than " +
-                                        std::to_string(kMostListed) +
-                                        " mutexes; list those with a longer prefix");
+      for (std::string& name : some) {
+        // Keys of others may look like ours, and then one of them would be in the way of all.
+        if (name > after && can_be_named(name)) names.insert(std::move(name));
+        if (names.size() > limit) names.erase(std::prev(names.end()));
       }
     } while (cursor != "0");
   }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
-std::vector<Listed> RedisStore::list(std::string_view prefix, std::size_t limit,
-                                     LocalTime deadline) {
+std::vector<Listed> RedisStore::list(std::string_view prefix, std::string_view after,
+                                     std::size_t limit, LocalTime deadline) {
   check_fork();
   if (!prefix.empty()) check_name(prefix);
-  std::vector<std::string> names = scan(prefix, deadline);
-  if (names.size() > limit) names.resize(limit);
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  const Answers answers = views.empty() ? Answers{} : observe(views, deadline);
   std::vector<Listed> out;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (const auto* error = std::get_if<Error>(&answers[i])) throw Error(*error);
-    const auto& seen = std::get<Observation>(answers[i]);
-    if (!seen.is_free()) out.push_back({std::move(names[i]), seen});
+  std::string last(after);
+  while (out.size() < limit) {
+    const std::size_t most = std::min(limit - out.size(), kMostListed);
+    const std::set<std::string> names = scan(prefix, last, most, deadline);
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const Answers answers = views.empty() ? Answers{} : observe(views, deadline);
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      if (const auto* error = std::get_if<Error>(&answers[i])) throw Error(*error);
+      const auto& seen = std::get<Observation>(answers[i]);
+      if (!seen.is_free()) out.push_back({std::string(views[i]), seen});
+    }
+    if (views.size() < most) break;
+    last = views.back();  // some had ended since: the page is filled up
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,7 +35,8 @@ class RedisStore : public Store {
                     LocalTime deadline) override;
   std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
                                std::function<void()> wake) override;
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit, LocalTime deadline) override;
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           LocalTime deadline) override;
   void check_mutex(std::string_view mutex) const override;
   void check_label(std::string_view label) const override;
 
@@ -51,7 +53,8 @@ class RedisStore : public Store {
                   const Subscriptions::Place& place) const;
   void give_back(std::span<const Claim> claims, const std::vector<Request>& requests,
                  const Parts& parts, LocalTime deadline) const;
-  std::vector<std::string> scan(std::string_view prefix, LocalTime deadline) const;
+  std::set<std::string> scan(std::string_view prefix, std::string_view after, std::size_t limit,
+                             LocalTime deadline) const;
   const std::string& where() const { return session_->courier->dialer().where(); }
 
   const pid_t process_;

@@ -137,7 +137,7 @@ TEST_F(RedisTest, AKeyThatNoMutexCanHaveDoesNotKeepListFromListing) {
   const auto store = open();
   take(*store, m, "a~1");
   admin()({"SET", "simba:{" + m + std::string(300, 'x') + "}", "not a lock", "PX", "60000"});
-  EXPECT_EQ(store->list(m, 10, soon()).size(), 1u);
+  EXPECT_EQ(store->list(m, {}, 10, soon()).size(), 1u);
 }
 
 TEST_F(RedisTest, NamesThatJvmSimbaCannotReadAreRefused) {

@@ -27,6 +27,7 @@ const std::set<std::string>& cases() {
       "AHundredClaimsAreAnsweredInOrder",
       "AnEvictionTakesTheNameAndKeepsTheLease",
       "TheListIsSortedAndKnowsPrefixAndLimit",
+      "PagesNameWhatIsThereExactlyOnceWhateverComesAndGoes",
       "AReleaseElsewhereWakesTheWaiter",
       "Start",
       "Restart",

@@ -125,9 +125,9 @@ TEST_F(ClusterTest, EveryMutexIsServedByTheMasterOfItsSlot) {
   for (const int each : served) EXPECT_GT(each, 0);
   for (const Answer& each : store->contend(claims, soon()))
     EXPECT_EQ(observed(each).owner.id, "a~1");
-  EXPECT_EQ(store->list("m1", 100, soon()).size(), 60u);
+  EXPECT_EQ(store->list("m1", {}, 100, soon()).size(), 60u);
   store->release(claims, soon());
-  EXPECT_TRUE(store->list("m1", 100, soon()).empty());
+  EXPECT_TRUE(store->list("m1", {}, 100, soon()).empty());
 }
 
 TEST_F(ClusterTest, ASlotThatMovesTakesTermsAndWaitersWithIt) {

@@ -56,7 +56,7 @@ TEST_F(UserTest, AContenderNeedsOnlyWhatThePageGrants) {
   release(*store, m, "a~1");
   EXPECT_TRUE(eventually([&] { return hints.count() > before; }));
   EXPECT_EQ(take(*other, m, "b~1").owner.id, "b~1");
-  EXPECT_EQ(store->list(m, 10, soon()).size(), 1u);
+  EXPECT_EQ(store->list(m, {}, 10, soon()).size(), 1u);
   const Token last = observe(*other, m).owner.token;
   EXPECT_TRUE(store->evict(m, "b~1", last, Eviction::kFreeNow, soon()).is_free());
   // There is no replica here: WAIT was allowed, and counted none.
@@ -70,7 +70,7 @@ TEST_F(UserTest, AnObserverNeedsNoRightToWrite) {
   take(*owner, m, "a~1");
   const auto store = open_as_user();
   EXPECT_EQ(observe(*store, m).owner.id, "a~1");
-  EXPECT_EQ(store->list(m, 10, soon()).size(), 1u);
+  EXPECT_EQ(store->list(m, {}, 10, soon()).size(), 1u);
   const Hints hints(*store, m);
   ASSERT_TRUE(hints.awaits_live());
   const int before = hints.count();

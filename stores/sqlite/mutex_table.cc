@@ -4,6 +4,8 @@
 #include <limits>
 #include <string>
 
+#include "stores/kit/claims.h"
+
 namespace simba::sqlite {
 namespace {
 
@@ -185,9 +187,11 @@ Answer MutexTable::observe(std::string_view mutex) {
   }
 }
 
-std::vector<Listed> MutexTable::list(std::string_view prefix, std::size_t limit) {
+std::vector<Listed> MutexTable::list(std::string_view prefix, std::string_view after,
+                                     std::size_t limit) {
   std::vector<Listed> found;
-  list_.begin().bind(1, prefix);
+  const std::string first = kit::first_of_page(prefix, after);
+  list_.begin().bind(1, first);
   list_.bind(2, static_cast<std::int64_t>(std::min<std::size_t>(limit, 1U << 31)));
   connection_.now();  // before the rows are as they are: none of them looks expired too early
   try {

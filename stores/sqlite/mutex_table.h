@@ -24,7 +24,7 @@ class MutexTable {
   bool release(const Claim& claim);
   bool evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how);
   Answer observe(std::string_view mutex);
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit);
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit);
 
   // Throws Error (kMisconfigured) for what no row can hold.
   static void check(std::string_view mutex, std::string_view wire_id, Token token);

@@ -128,7 +128,7 @@ TEST_F(SqliteFile, ThatCanOnlyBeReadIsObservedButNotTaken) {
     fs::permissions(directory, fs::perms{0500});
     const auto store = open_store();
     const std::string id = observe(*store, "report").owner.id;
-    return id + " " + std::to_string(store->list("", 9, soon()).size()) + " " +
+    return id + " " + std::to_string(store->list("", {}, 9, soon()).size()) + " " +
            error_of([&] { take(*store, "report", "b~1"); });
   });
   EXPECT_THAT(answer, AllOf(StartsWith("a~1 1 the store denied"), HasSubstr("not contend")));

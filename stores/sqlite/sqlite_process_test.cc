@@ -29,7 +29,7 @@ TEST_F(SqliteProcess, AStormOfFirstOpensAllSucceedAndOneOwns) {
     }
     for (int i = 0; i < 20; ++i) go.give();
     for (const auto& child : children) EXPECT_EQ(child->join(), 0);
-    EXPECT_EQ(open_store()->list("won-", 100, soon()).size(), 1U);
+    EXPECT_EQ(open_store()->list("won-", {}, 100, soon()).size(), 1U);
   }
 }
 
@@ -75,7 +75,7 @@ TEST_F(SqliteProcess, KilledAtAnyMomentLeavesTheFileUsable) {
     ASSERT_EQ(taken.owner.id, "checker~1") << round;
     ASSERT_GT(taken.owner.token, last) << round;
     last = taken.owner.token;
-    for (const Listed& listed : store->list("batch-", 100, soon())) {
+    for (const Listed& listed : store->list("batch-", {}, 100, soon())) {
       ASSERT_TRUE(listed.observation.is_free()) << round;
     }
     release(*store, "one", "checker~1");

@@ -114,10 +114,11 @@ std::unique_ptr<Watch> SqliteStore::watch(std::string_view mutex, std::string_vi
   return listener_->add(mutex, std::move(wake));
 }
 
-std::vector<Listed> SqliteStore::list(std::string_view prefix, std::size_t limit,
-                                      LocalTime deadline) {
-  return call(current(deadline), Access::kRead, deadline,
-              [&](Database::Session& session) { return session.table().list(prefix, limit); });
+std::vector<Listed> SqliteStore::list(std::string_view prefix, std::string_view after,
+                                      std::size_t limit, LocalTime deadline) {
+  return call(current(deadline), Access::kRead, deadline, [&](Database::Session& session) {
+    return session.table().list(prefix, after, limit);
+  });
 }
 
 void SqliteStore::check_fork() const {

@@ -179,7 +179,7 @@ TEST_F(SqliteTest, TakesNoClaimWithoutAWireIdOrWithALeaseThatMakesNoSense) {
                              Claim{"a", "a~1", 0, 0, milliseconds::max(), 6s}}) {
     EXPECT_EQ(std::get<Error>(contend(*store, claim)).errc(), Errc::kMisconfigured);
   }
-  EXPECT_TRUE(store->list("", 10, soon()).empty());
+  EXPECT_TRUE(store->list("", {}, 10, soon()).empty());
 }
 
 TEST_F(SqliteTest, TreatsARowOfAnotherBootAsFreeButForItsToken) {
@@ -238,10 +238,10 @@ TEST_F(SqliteTest, ListsByPrefixSortedAndLimited) {
   const auto store = open_store();
   for (const char* name : {"job-b", "job-a", "jo", "job%", "kob"}) take(*store, name, "x~1");
   std::vector<std::string> names;
-  for (const Listed& listed : store->list("job", 2, soon())) names.push_back(listed.mutex);
+  for (const Listed& listed : store->list("job", {}, 2, soon())) names.push_back(listed.mutex);
   EXPECT_EQ(names, (std::vector<std::string>{"job%", "job-a"}));
-  EXPECT_EQ(store->list("", 100, soon()).size(), 5U);
-  EXPECT_EQ(store->list("x", 100, soon()).size(), 0U);
+  EXPECT_EQ(store->list("", {}, 100, soon()).size(), 5U);
+  EXPECT_EQ(store->list("x", {}, 100, soon()).size(), 0U);
 }
 
 TEST_F(SqliteTest, HoldsNamesOfEveryOddCharacterApart) {
@@ -295,7 +295,7 @@ TEST_F(SqliteTest, UndoesABatchThatOutlivesItsDeadline) {
   }
   EXPECT_THAT(error_of([&] { store->contend(claims, local_now() + 5ms); }),
               HasSubstr("the deadline passed"));
-  EXPECT_TRUE(store->list("", 1, soon()).empty());
+  EXPECT_TRUE(store->list("", {}, 1, soon()).empty());
 }
 
 TEST_F(SqliteTest, CountsTheLeaseFromWhenTheWriteLockWasGot) {

@@ -19,7 +19,7 @@ TEST_F(ZookeeperTest, OneSessionServesThousandsOfMutexes) {
       claims[i].token = seen->owner.token;
     }
   }
-  EXPECT_EQ(store->list(m, kMutexes + 1, soon(20s)).size(), kMutexes);
+  EXPECT_EQ(store->list(m, {}, kMutexes + 1, soon(20s)).size(), kMutexes);
   store->release(claims, soon(20s));
 }
 

@@ -114,7 +114,7 @@ TEST_F(FaultTest, TheNodesOfAUserAreItsOwnAndAnybodyMayRead) {
               ElementsAre("digest:me 31", "world:anyone 1"));
   // An observer needs no write permission.
   EXPECT_EQ(observe(*stranger, m).owner.id, "a~1");
-  EXPECT_EQ(stranger->list(m, 10, soon()).size(), 1U);
+  EXPECT_EQ(stranger->list(m, {}, 10, soon()).size(), 1U);
   // Who contends does.
   for (const auto& attempt : std::vector<std::function<void()>>{
            [&] { take(*stranger, m, "b~1"); }, [&] { take(*stranger, m + "-of-mine", "b~1"); },

@@ -23,7 +23,7 @@ constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kMostInTransaction = 100;
 
 const StoreTraits& store_traits() {
-  static const StoreTraits traits{"zookeeper", kLongestName, kLongestName, true};
+  static const StoreTraits traits{"zookeeper", kLongestName, kLongestName, true, true};
   return traits;
 }
 
@@ -172,8 +172,8 @@ std::unique_ptr<Watch> ZookeeperStore::watch(std::string_view mutex, std::string
   return session->watch(mutex, wire_id, std::move(wake), session);
 }
 
-std::vector<Listed> ZookeeperStore::list(std::string_view prefix, std::size_t limit,
-                                         LocalTime deadline) {
+std::vector<Listed> ZookeeperStore::list(std::string_view prefix, std::string_view after,
+                                         std::size_t limit, LocalTime deadline) {
   const Round round = begin(deadline);
   struct Names {
     std::mutex guard;
@@ -201,7 +201,7 @@ std::vector<Listed> ZookeeperStore::list(std::string_view prefix, std::size_t li
     for (std::string& name : names->all) {
       // Of nodes that others have made, one would be in the way of all.
       const bool is_mutex = !trouble_with([&] { check_name(name); });
-      if (is_mutex && name.starts_with(prefix)) found.push_back(std::move(name));
+      if (is_mutex && name > after && name.starts_with(prefix)) found.push_back(std::move(name));
     }
   }
   std::sort(found.begin(), found.end());

@@ -22,7 +22,7 @@ TEST_F(ZookeeperTest, ANodeThatNoMutexCanHaveDoesNotKeepListFromListing) {
   take(*store, m, "a~1");
   const std::string other = path(m + std::string(300, 'x'));
   ASSERT_EQ(raw().create(other), ZOK);
-  EXPECT_EQ(store->list(m, 10, soon(60s)).size(), 1U);
+  EXPECT_EQ(store->list(m, {}, 10, soon(60s)).size(), 1U);
   raw().remove(other);
 }
 
