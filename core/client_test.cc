@@ -33,6 +33,9 @@ TEST_F(ClientTest, ObservesListsAndEvicts) {
   EXPECT_EQ(listed[1].observation.owner.token, b.token());
   EXPECT_EQ(client.list("b").size(), 1u);
   EXPECT_EQ(client.list("", 1).size(), 1u);
+  ASSERT_EQ(client.list_after("a").size(), 1u);
+  EXPECT_EQ(client.list_after("a")[0].mutex, "b");
+  EXPECT_TRUE(client.list_after("b").empty());
   EXPECT_EQ(client.evict("a", a.term().wire_id(), a.token() + 1).owner.id, a.term().wire_id());
   const Observation evicted = client.evict("a", a.term().wire_id(), a.token());
   EXPECT_EQ(evicted.owner.id, "");
@@ -180,6 +183,7 @@ TEST_F(ClientTest, AnOperatorsCallHasACodeInsteadOfAnException) {
   EXPECT_EQ(client.observe("m", 1s, error).owner.token, term.token());
   EXPECT_FALSE(error);
   EXPECT_EQ(client.list("", 10, 1s, error).size(), 1u);
+  EXPECT_TRUE(client.list_after("m", "", 10, 1s, error).empty());
   EXPECT_FALSE(error);
   store->go_down(Error(Errc::kDenied, "no"));
   EXPECT_TRUE(client.observe("m", 1s, error).owner.id.empty());
