@@ -82,6 +82,7 @@ Effects Contention::work_done(const std::string& wire_id, LocalTime now) {
     due_kind_ = CallKind::kRelease;
     due_ = now;
   } else if (phase_ == Phase::kDraining) {
+    term_.reset();  // an abandoned one: its id may be given back from here on
     if (leaves_trace_) effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
     after_term(effects, now);
   }

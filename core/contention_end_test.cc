@@ -100,6 +100,21 @@ TEST_F(ContentionTest, WorkThatOutlivesItsGraceIsAbandonedAndNothingIsReleased) 
   EXPECT_FALSE(work_done().ask);
 }
 
+// From then on its id may be given back, and somebody else may enter.
+TEST_F(ContentionTest, AnAbandonedTermIsOverWhenItsWorkReturns) {
+  ContendOptions options = calm();
+  options.max_hold = 5s;
+  configure(options);
+  hold();
+  Effects effects;
+  while (!effects.ended || effects.ended->reason != LossReason::kAbandoned) {
+    effects = let_timer_come();
+  }
+  EXPECT_TRUE(machine->term()) << "the lease runs, and so does the work";
+  work_done();
+  EXPECT_FALSE(machine->term());
+}
+
 TEST_F(ContentionTest, AStopWithoutAnyGraceStillReleasesWhatIsDoneAtOnce) {
   ContendOptions options = calm();
   options.transition = 0ms;
