@@ -296,5 +296,16 @@ TEST_F(EngineTest, WhereWaitersQueueWhoGivesUpLeavesTheQueue) {
   EXPECT_EQ(store->asked().back().claims.front().wire_id, id);
 }
 
+TEST_F(EngineTest, AHintMayFindAnObserverWhoseEndIsDue) {
+  executor->hold_calls();
+  Contender& leaves = observe("report");
+  Contender& stays = observe("report");
+  engine->stop(leaves.who);
+  executor->jump(1min);  // its question hangs, and no alarm has come since
+  store->hint("report");
+  EXPECT_EQ(phase(leaves), Phase::kIdle);
+  EXPECT_EQ(phase(stays), Phase::kTrying);
+}
+
 }  // namespace
 }  // namespace simba::core

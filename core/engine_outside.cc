@@ -24,9 +24,10 @@ void Engine::on_hint(const std::weak_ptr<Group>& weak) {
   if (!group) return;
   step([&](Outbox& out) {
     wake_first(*group, out);
-    for (Enrolled* member : group->members) {
-      if (member->goal == Goal::kObserve) {
-        apply_and_submit(*member, member->machine.wake(out.now), out);
+    for (auto it = group->members.begin(); it != group->members.end();) {
+      Enrolled& member = **it++;  // it may leave
+      if (member.goal == Goal::kObserve) {
+        apply_and_submit(member, member.machine.wake(out.now), out);
       }
     }
   });
