@@ -37,7 +37,7 @@ Effects Contention::start(Goal goal, LocalTime now, LocalTime give_up_at) {
   stop_ = left_work_ = has_answer_ = false;
   grace_end_ = kNever;
   owner_.reset();
-  owner_seen_at_ = StoreTime{};
+  heard_at_ = LocalTime{};
   if (call_) call_->stale = true;
   // Who asks for a lock is ready for it.
   begin_attempt(goal == Goal::kOnce ? now : now + options_.initial_delay);
@@ -186,10 +186,10 @@ Effects Contention::replaced(LocalTime now) {
   return effects;
 }
 
-Effects Contention::overheard(const Observation& seen, LocalTime now) {
+Effects Contention::overheard(const Observation& seen, LocalTime sent, LocalTime now) {
   Effects effects;
-  if (phase_ != Phase::kTrying || call_ || seen.now < owner_seen_at_) return effects;
-  owner_seen_at_ = seen.now;
+  if (phase_ != Phase::kTrying || call_ || is_old_news(sent)) return effects;
+  heard_at_ = now;
   note_other(effects, seen);
   // Still before its first question: it has to be asked, whatever others heard.
   if (has_answer_) wait(seen, now);
@@ -318,8 +318,10 @@ void Contention::answered_try(Effects& effects, CallKind kind, const Observation
     hold(effects, seen, sent, now);
     return;
   }
-  owner_seen_at_ = seen.now;
-  note_other(effects, seen);
+  if (!is_old_news(sent)) {
+    heard_at_ = now;
+    note_other(effects, seen);
+  }
   if (kind == CallKind::kTake) jitter_.reset();  // too early: not at the same place again
   wait(seen, now);
   if (woken_) {
@@ -483,6 +485,10 @@ void Contention::wait(const Observation& seen, LocalTime now) {
     due_ = poll_at;
   }
 }
+
+// Who shares another's question may hear of what was before that which it knows already. The clock
+// of the store does not tell: it may have been set back in between.
+bool Contention::is_old_news(LocalTime sent) const { return sent < heard_at_; }
 
 // R3: an observation that names this attempt (a claim whose answer was lost got through) makes
 // nobody owner. The next claim will be told.

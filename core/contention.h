@@ -119,7 +119,7 @@ class Contention {
   // Somebody in this process was told that the store is another one now.
   Effects replaced(LocalTime now);
   // What somebody else in this process was answered about the same mutex.
-  Effects overheard(const Observation& seen, LocalTime now);
+  Effects overheard(const Observation& seen, LocalTime sent, LocalTime now);
   // Nobody wants to be told of changes: none are made.
   void tell_nobody() { tells_ = false; }
   // Whether hints can be expected: decides how often to ask without one.
@@ -174,6 +174,7 @@ class Contention {
   void wait(const Observation& seen, LocalTime now);
   void note_other(Effects& effects, const Observation& seen);
   void note_owner(Effects& effects, const MutexOwner& owner, const std::string& self);
+  bool is_old_news(LocalTime sent) const;
   bool is_granted(const Observation& seen) const;
   nanoseconds believed_for(const Observation& seen) const;
   nanoseconds used_for(const Observation& seen) const;
@@ -219,7 +220,7 @@ class Contention {
   std::optional<TermTimes> term_;
   LocalTime grace_end_ = LocalTime::max();
   std::unique_ptr<MutexOwner> owner_;  // null: nobody, or nobody is told
-  StoreTime owner_seen_at_{};
+  LocalTime heard_at_{};               // when that was answered, or overheard
 };
 
 }  // namespace simba::core

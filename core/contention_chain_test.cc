@@ -104,15 +104,16 @@ TEST_F(ContentionTest, AWakeUpMeansNothingToAnIdleOneAndToAnOwner) {
 TEST_F(ContentionTest, WhatOthersHeardSavesThePoll) {
   wait_for_other();
   now += 900ms;
-  EXPECT_FALSE(see(machine->overheard(owned_by("other~1"), now)).ask);
+  EXPECT_FALSE(see(machine->overheard(owned_by("other~1"), now, now)).ask);
   EXPECT_EQ(machine->next_timer(), now + 1s);
 }
 
 TEST_F(ContentionTest, WhatOthersHeardEarlierThanIDidIsIgnored) {
-  Observation old = owned_by("old~1");
+  const Observation old = owned_by("old~1");
+  const LocalTime before = now;
   now += 1s;
   wait_for_other();
-  EXPECT_FALSE(see(machine->overheard(old, now)).change);
+  EXPECT_FALSE(see(machine->overheard(old, before, now)).change);
   EXPECT_EQ(machine->owner().id, "other~1");
 }
 
@@ -266,7 +267,7 @@ TEST_F(ContentionTest, ABlindObserverPollsEvenWhereNoPollIsAskedFor) {
 TEST_F(ContentionTest, AnObserverHearsWhatOthersHeard) {
   start(Goal::kObserve);
   answer(nobodys());
-  const Effects effects = see(machine->overheard(owned_by("a~1"), now));
+  const Effects effects = see(machine->overheard(owned_by("a~1"), now, now));
   ASSERT_TRUE(effects.change);
   EXPECT_EQ(effects.change->after.id, "a~1");
 }
@@ -306,6 +307,29 @@ TEST_F(ContentionTest, Original01EachChangeIsToldOnceWithItsOwnBeforeAndAfter) {
   EXPECT_EQ(acquired, 2);
   EXPECT_EQ(released, 2);
   EXPECT_EQ(last, "");
+}
+
+TEST_F(ContentionTest, WhoSharesAQuestionDoesNotBelieveOldNews) {
+  start(Goal::kObserve);
+  const LocalTime before = now;
+  const Observation old_news = owned_by("old~1", 7);
+  now += 1s;
+  answer(owned_by("new~1", 8));
+  let_timer_come();
+  sent = before;  // somebody else's question, which it joined
+  EXPECT_FALSE(answer(old_news).change);
+  EXPECT_EQ(machine->owner().id, "new~1");
+}
+
+TEST_F(ContentionTest, TheAnswerToAQuestionOfItsOwnIsNewsWhateverTheClockOfTheStore) {
+  start(Goal::kObserve);
+  answer(owned_by("old~1", 7));
+  let_timer_come();
+  Observation next = owned_by("next~1", 8);
+  next.now -= 1h;
+  next.owner.transition_at -= 1h;
+  EXPECT_TRUE(answer(next).change);
+  EXPECT_EQ(machine->owner().id, "next~1");
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ TEST_F(ContentionTest, Original14NothingHappensAfterTheEnd) {
   const Effects late = machine->answered(number, mine(), sent, now);
   EXPECT_FALSE(late.began || late.change || late.ask || late.over);
   EXPECT_FALSE(machine->wake(now).ask);
-  EXPECT_FALSE(machine->overheard(mine(), now).change);
+  EXPECT_FALSE(machine->overheard(mine(), now, now).change);
   EXPECT_FALSE(machine->timer(now + 1h).ask);
   EXPECT_EQ(machine->phase(), Phase::kIdle);
 }

@@ -64,7 +64,7 @@ TEST_F(ContentionTest, WhatOthersHeardDoesNotShortenTheInitialDelay) {
   options.initial_delay = 3s;
   configure(options);
   start();
-  EXPECT_FALSE(see(machine->overheard(owned_by("other~1"), now)).ask);
+  EXPECT_FALSE(see(machine->overheard(owned_by("other~1"), now, now)).ask);
   EXPECT_EQ(machine->next_timer(), now + 3s);
 }
 
@@ -240,7 +240,7 @@ TEST_F(ContentionTest, ShedLock3577AGrantWhoseLeaseIsAlreadyOverIsNoOwnership) {
 TEST_F(ContentionTest, WhatOthersHeardNeverMakesMeOwner) {
   start();
   fail();  // the take may have been performed
-  const Effects effects = see(machine->overheard(mine(), now));
+  const Effects effects = see(machine->overheard(mine(), now, now));
   EXPECT_FALSE(effects.began);
   EXPECT_FALSE(machine->term());
   EXPECT_FALSE(effects.change && effects.change->is_acquired());
@@ -278,7 +278,7 @@ TEST_F(ContentionTest, Original16ALateMessageFlipsNothingForTheOneWhoJustAcquire
   const Effects effects = wake();
   EXPECT_FALSE(effects.ask);
   EXPECT_FALSE(effects.change);
-  see(machine->overheard(owned_by("other~1"), now));
+  see(machine->overheard(owned_by("other~1"), now, now));
   EXPECT_EQ(machine->phase(), Phase::kHolding);
   EXPECT_TRUE(machine->owner().is_owner(machine->wire_id()));
 }

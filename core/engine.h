@@ -161,7 +161,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void note_trouble(const Outcome& outcome, std::span<const Job> jobs, Outbox& out);
   void note_useless_grant(Enrolled& who, const Observation& seen, Outbox& out);
   void complain(std::string_view mutex, const Error& error, Outbox& out);
-  void overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out);
+  void overhear(Group& group, const Enrolled* except, const Observation& seen, LocalTime sent,
+                Outbox& out);
   void wake_first(Group& group, Outbox& out);
   void wake_bereft(Outbox& out);
   void give_back(const Farewell& farewell, Outbox& out);

@@ -147,7 +147,7 @@ void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbo
     deliver_answer(*job.who, job, job.number, *seen, sent, out);
   }
   if (!error && job.kind != CallKind::kRelease) {
-    overhear(*job.who->group, job.who.get(), *seen, out);
+    overhear(*job.who->group, job.who.get(), *seen, sent, out);
   }
   if (!error && job.kind == CallKind::kTake) deliver_alike(job, *seen, sent, out);
 }
@@ -237,13 +237,14 @@ void Engine::note(const Observation& seen, Group& group, Outbox& out) {
 }
 
 // One answer serves all who wait here. That it is free, only the one who asked may act on.
-void Engine::overhear(Group& group, const Enrolled* except, const Observation& seen, Outbox& out) {
+void Engine::overhear(Group& group, const Enrolled* except, const Observation& seen, LocalTime sent,
+                      Outbox& out) {
   if (group.members.size() < 2) return;
   for (auto it = group.members.begin(); it != group.members.end();) {
     Enrolled& member = **it++;
     if (&member == except) continue;
     if (seen.is_free() && member.goal != Goal::kObserve) continue;
-    apply_and_submit(member, member.machine.overheard(seen, out.now), out);
+    apply_and_submit(member, member.machine.overheard(seen, sent, out.now), out);
   }
 }
 

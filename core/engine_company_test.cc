@@ -307,5 +307,17 @@ TEST_F(EngineTest, AHintMayFindAnObserverWhoseEndIsDue) {
   EXPECT_EQ(phase(stays), Phase::kTrying);
 }
 
+TEST_F(EngineTest, AnObserverThatIsStartedAgainKnowsNothingOfItsLastLife) {
+  take_as("other~1", "report");
+  Contender& observer = observe("report");
+  EXPECT_EQ(engine->state(*observer.who).after.id, "other~1");
+  engine->stop(observer.who);
+  executor->run();
+  release_as("other~1", "report");
+  engine->start(observer.who);
+  executor->advance(1s);
+  EXPECT_EQ(engine->state(*observer.who).after.id, "");
+}
+
 }  // namespace
 }  // namespace simba::core

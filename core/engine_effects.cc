@@ -78,6 +78,7 @@ void Engine::activate(Enrolled& who) {
   if (who.self_) return;
   who.self_ = who.shared_from_this();
   who.trouble.reset();
+  if (who.audience) who.audience->state = MutexState::none();  // it knows nothing yet
   ++active_;
   who.member_at_ = who.group->members.join(who);
 }
