@@ -52,9 +52,10 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   enum class Again { kNo, kFinishing, kStarting };
 
   State(const Client& client, std::function<void(Acquired)> its_callback)
-      : session(client.session()),
+      : shared_engine(client.session()->engine().shared_from_this()),
         handle_executor(client.options().handle_executor),
-        callback(std::move(its_callback)) {}
+        callback(std::move(its_callback)),
+        session(client.session()) {}
 
   static void poke(std::shared_ptr<State> alive);
   bool look();
@@ -62,9 +63,9 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   void start_again();
   void give_up();
   void deliver(Acquired acquired);
-  core::Engine& engine() const { return session->engine(); }
+  core::Engine& engine() const { return *shared_engine; }
 
-  const std::shared_ptr<core::Session> session;
+  const std::shared_ptr<core::Engine> shared_engine;
   const HandleExecutor handle_executor;
   std::function<void(Acquired)> callback;
   std::shared_ptr<core::Enrolled> who;
@@ -72,7 +73,10 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
   std::optional<std::stop_callback<GiveUp>> on_stop;
 
   std::mutex guard;
-  std::shared_ptr<State> self;   // guarded by guard; until the result is there
+  std::shared_ptr<State> self;  // guarded by guard; until the result is there
+  // Guarded by guard; handed over with the result. Threads of the client hold us: were it still
+  // here, one of them could come to end the client, and it would outlive its last handle.
+  std::shared_ptr<core::Session> session;
   std::optional<Error> trouble;  // guarded by guard; why it was given up
   Again again = Again::kNo;      // guarded by guard
   bool given_up = false;         // guarded by guard; by the user
@@ -81,7 +85,7 @@ struct PendingAcquire::State : std::enable_shared_from_this<State> {
 // Something about the contender changed. Comes from any thread, more often than needed.
 void PendingAcquire::State::poke(std::shared_ptr<State> alive) {
   if (alive->look()) return;
-  // This may be a hint, and the last to hold it. The client would end with it, and wait for us.
+  // This may be a hint, and the last to hold it: what the user gave it is not let go of here.
   const std::shared_ptr<Executor> executor = alive->engine().shared_executor();
   executor->callback([last = std::move(alive)]() mutable { last.reset(); });
 }
@@ -95,7 +99,8 @@ bool PendingAcquire::State::look() {
     trouble = now.trouble;
     engine().executor().callback([state = self] { state->engine().give_up(state->who); });
   } else if (again == Again::kNo && now.phase == Phase::kHolding && now.term->is_in_ttl()) {
-    deliver({HeldMutex(std::make_shared<HeldMutex::State>(HeldMutex::State{session, who})), {}});
+    HeldMutex::State held{std::move(session), who};
+    deliver({HeldMutex(std::make_shared<HeldMutex::State>(std::move(held))), {}});
   } else if (now.phase == Phase::kHolding || now.phase == Phase::kEnding ||
              now.phase == Phase::kDraining) {
     finish();
@@ -131,6 +136,7 @@ void PendingAcquire::State::start_again() {
 }
 
 void PendingAcquire::State::give_up() {
+  if (engine().is_forked()) return;
   {
     const std::lock_guard lock(guard);
     given_up = true;
@@ -140,19 +146,27 @@ void PendingAcquire::State::give_up() {
 
 // Needs the guard.
 void PendingAcquire::State::deliver(Acquired acquired) {
-  auto result = std::make_shared<Acquired>(std::move(acquired));
+  struct Result {
+    std::shared_ptr<State> state;
+    std::shared_ptr<core::Session> session;  // where nothing is held
+    Acquired acquired;
+  };
+  const auto result =
+      std::make_shared<Result>(Result{std::move(self), std::move(session), std::move(acquired)});
   // What it throws would be lost on the way, or make it run twice.
-  auto run = [state = std::move(self), result]() noexcept {
+  auto run = [result]() noexcept {
+    const std::shared_ptr<State> state = std::move(result->state);
     state->on_stop.reset();
     const auto give = std::move(state->callback);
-    give(std::move(*result));
+    result->session.reset();  // who hears of it may end the client
+    give(std::move(result->acquired));
   };
   self = nullptr;
   core::hand_over(engine().executor(), handle_executor, std::move(run));
 }
 
 void PendingAcquire::cancel() {
-  if (state_ && !state_->session->is_forked()) state_->give_up();
+  if (state_) state_->give_up();
 }
 
 PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOptions options,

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <utility>
 
-#include "core/session.h"
 #include "core/ticks.h"
 
 namespace simba::inline v0 {
@@ -32,10 +31,10 @@ void check(const ScheduleConfig& schedule) {
 // it, and only then is the mutex released.
 class ScheduledContender : public MutexContender {
  public:
-  ScheduledContender(std::shared_ptr<core::Session> session, std::string mutex,
-                     std::string contender_id, const ScheduleConfig& schedule, Scheduler::Work work)
+  ScheduledContender(LogSink log, std::string mutex, std::string contender_id,
+                     const ScheduleConfig& schedule, Scheduler::Work work)
       : MutexContender(std::move(mutex), std::move(contender_id)),
-        session_(std::move(session)),
+        log_(std::move(log)),
         schedule_(schedule),
         work_(std::move(work)) {}
 
@@ -75,15 +74,18 @@ class ScheduledContender : public MutexContender {
       work_(term);
       return;
     } catch (const std::exception& error) {
-      session_->log(LogLevel::kError,
-                    "the scheduled work of '" + mutex() + "' threw: " + error.what());
+      complain(std::string(": ") + error.what());
     } catch (...) {
-      session_->log(LogLevel::kError, "the scheduled work of '" + mutex() + "' threw");
+      complain("");
     }
     ++failures;
   }
+  void complain(const std::string& what) const {
+    if (log_) log_(LogLevel::kError, "the scheduled work of '" + mutex() + "' threw" + what);
+  }
 
-  const std::shared_ptr<core::Session> session_;
+  // Not the client: a thread of its own may be the last to hold this, and would end it then.
+  const LogSink log_;
   const ScheduleConfig schedule_;
   const Scheduler::Work work_;
   std::mutex guard_;
@@ -108,7 +110,7 @@ Scheduler::Scheduler(const Client& client, std::string mutex, const ScheduleConf
                      Work work, const ContendOptions& options, std::string contender_id) {
   check(schedule);
   auto contender = std::make_shared<ScheduledContender>(
-      client.session(), std::move(mutex), std::move(contender_id), schedule, std::move(work));
+      client.options().log, std::move(mutex), std::move(contender_id), schedule, std::move(work));
   state_ = std::make_shared<State>(client, std::move(contender), options);
 }
 
