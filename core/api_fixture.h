@@ -1,8 +1,11 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +30,19 @@ inline bool eventually(const std::function<bool()>& done) {
     std::this_thread::sleep_for(1ms);
   }
   return true;
+}
+
+// Runs `body` in a forked child: what it returns, or -1 when it crashed or hung.
+inline int in_child(const std::function<int()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    std::signal(SIGALRM, SIG_DFL);
+    alarm(60);
+    _exit(body());
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 // What Error (kMisuse) the call throws says; "none": it throws nothing.

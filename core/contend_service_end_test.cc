@@ -1,10 +1,6 @@
 // How a service ends: stopped, closed, destroyed, abandoned, forked.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <csignal>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -273,19 +269,14 @@ TEST_F(ContendServiceTest, AForkedChildOwnsNothingAndItsDestructorsDoNotHang) {
   };
   service->start();
   EXPECT_TRUE(waits_for({"acquired"}));
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(60);
-    if (service->is_owner() || service->is_in_ttl() || service->term()) _exit(1);
-    service->close();
-    service.reset();
-    own.reset();
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  EXPECT_TRUE(WIFEXITED(status)) << "it hung, or crashed";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(in_child([&] {
+              if (service->is_owner() || service->is_in_ttl() || service->term()) return 1;
+              service->close();
+              service.reset();
+              own.reset();
+              return 0;
+            }),
+            0);
   EXPECT_TRUE(service->is_owner());
   service->stop();
   EXPECT_EQ(heard(), (Words{"acquired", "released"}));

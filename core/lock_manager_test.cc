@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,18 +26,6 @@ using Lock = LockManager::Lock;
 static_assert(!std::is_copy_constructible_v<Lock>);
 static_assert(std::is_nothrow_move_constructible_v<Lock>);
 static_assert(noexcept(std::declval<Lock&>().unlock()));
-
-// A child that ends by itself or is ended after a while: its exit code, or 1000 and its signal.
-int in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(60);
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-}
 
 // Whether a thread of this process sleeps, and is not merely held up for a moment.
 bool rests(pid_t thread) {

@@ -1,9 +1,5 @@
 // The lock in trouble: evicted, without an answer, in a forked child.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -170,19 +166,6 @@ TEST_F(LockerTest, TheMaximumHoldTimeEndsTheLock) {
   EXPECT_TRUE(is_left_free());
   EXPECT_TRUE(locker.try_lock());
   locker.unlock();
-}
-
-// Runs `body` in a forked child: what it returns, or -1 when it crashed or hung.
-int in_child(const std::function<int()>& body) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    alarm(60);
-    std::signal(SIGALRM, SIG_DFL);
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_F(LockerTest, AForkedChildOwnsNothingAndHarmsNobody) {
