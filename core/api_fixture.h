@@ -37,7 +37,7 @@ inline int in_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
     std::signal(SIGALRM, SIG_DFL);
-    alarm(60);
+    alarm(4);
     _exit(body());
   }
   int status = 0;

@@ -147,6 +147,22 @@ TEST_F(AsyncTest, LosesItWhenItIsEvictedAndSaysSo) {
   EXPECT_EQ(results[0].held.term().loss().reason, LossReason::kForced);
 }
 
+TEST_F(AsyncTest, TheMaximumHoldTimeEndsTheTerm) {
+  AcquireOptions options;
+  options.contend.emplace().max_hold = 3s;
+  acquire_as("first", options);
+  executor->run();
+  const Term term = results[0].held.term();
+  executor->advance(2999ms);
+  EXPECT_TRUE(term.is_in_ttl());
+  executor->advance(1ms);
+  EXPECT_TRUE(term.lost().stop_requested());
+  EXPECT_EQ(term.loss().reason, LossReason::kReleased);
+  results[0].held.release();
+  executor->run();
+  EXPECT_EQ(owner(), "");
+}
+
 TEST_F(AsyncTest, ABadNameIsAnErrorAtTheCall) {
   EXPECT_THROW(acquire_async(client, "", {}, [](const Acquired&) {}), Error);
 }
