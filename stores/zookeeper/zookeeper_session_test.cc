@@ -1,0 +1,68 @@
+#include <gmock/gmock.h>
+#include <poll.h>
+
+#include "stores/zookeeper/fault_fixture.h"
+
+// How a session is kept and proven, on servers of our own.
+namespace simba::zookeeper {
+namespace {
+
+class SessionTest : public FaultTest {
+ protected:
+  // The number of the newest transaction: each adds one, those that failed too.
+  std::int64_t transactions() const {
+    const std::string answer = server->ask("srvr");
+    const std::size_t at = answer.find("Zxid: 0x");
+    return at == answer.npos ? -1 : std::stoll(answer.substr(at + 8), nullptr, 16);
+  }
+  static std::vector<Observation> contend(Store& store, const std::vector<Claim>& claims) {
+    std::vector<Observation> all;
+    for (const Answer& answer : store.contend(claims, soon())) {
+      if (const auto* error = std::get_if<Error>(&answer)) throw Error(*error);
+      all.push_back(std::get<Observation>(answer));
+    }
+    return all;
+  }
+};
+
+TEST_F(SessionTest, ManyTermsAreRenewedByAFewTransactionsThatChangeNothing) {
+  constexpr std::size_t kTerms = 250, kInOne = 100;
+  start();
+  const auto store = open_alone(options(60s));
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < kTerms; ++i) names.push_back(m + '.' + std::to_string(1000 + i));
+  std::vector<Claim> claims;
+  for (const std::string& name : names) claims.push_back({name, "a~1", 0, 0, 60s, 30s});
+  const std::vector<Observation> taken = contend(*store, claims);
+  for (std::size_t i = 0; i < kTerms; ++i) claims[i].token = taken[i].owner.token;
+  const std::string node = path(names[0]) + '/' + raw().children(path(names[0])).at(0);
+  const std::int64_t before = transactions();
+  ASSERT_GT(before, 0);
+  for (const Observation& renewed : contend(*store, claims)) EXPECT_TRUE(owns(renewed, "a~1"));
+  // One of the session's own may come in between.
+  EXPECT_LE(transactions() - before, std::int64_t{(kTerms + kInOne - 1) / kInOne + 1});
+  EXPECT_EQ(raw().stat(node).mzxid, raw().stat(node).czxid) << "a node was written";
+  EXPECT_EQ(raw().stat(path(names[0])).version, 0) << "a container was written";
+}
+
+// What renews proves the session too, so nothing else does beside it.
+TEST_F(SessionTest, WhoRenewsOftenSendsNoOtherTransaction) {
+  start();
+  const auto store = open_alone(options(3s));  // a proof every half second
+  const Token token = take(*store, m, "a~1").owner.token;
+  std::int64_t renewals = 0, pauses = 0;
+  const std::int64_t before = transactions();
+  ASSERT_GT(before, 0);
+  const LocalTime began = BootClock::now();
+  for (LocalTime last = began; BootClock::now() < began + 2500ms; ++renewals) {
+    ASSERT_TRUE(owns(renew(*store, m, "a~1", token), "a~1"));
+    const LocalTime now = BootClock::now();
+    if (now - last > 300ms) ++pauses;  // of a busy machine
+    last = now;
+    ::poll(nullptr, 0, 20);
+  }
+  EXPECT_LE(transactions() - before, renewals + 2 * pauses + 1);
+}
+
+}  // namespace
+}  // namespace simba::zookeeper
