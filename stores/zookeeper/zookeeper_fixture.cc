@@ -95,6 +95,13 @@ std::vector<std::string> Raw::acl(const std::string& path) {
   return all;
 }
 
+int Raw::allow(const std::string& path, int permissions) {
+  char world[] = "world", anyone[] = "anyone";
+  ACL entry{permissions, {world, anyone}};
+  const ACL_vector all{1, &entry};
+  return zoo_set_acl(zh_, path.c_str(), -1, &all);
+}
+
 void ZookeeperTest::SetUp() {
   m = unique_name();
   try {

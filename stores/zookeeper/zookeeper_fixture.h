@@ -43,6 +43,8 @@ class Raw {
   std::string data(const std::string& path);
   // Who may do what: "digest:user 31".
   std::vector<std::string> acl(const std::string& path);
+  // What anybody may do from here on: ZOO_PERM_READ | ...
+  int allow(const std::string& path, int permissions);
 
  private:
   zhandle_t* zh_;

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 
+#include <thread>
+
 #include "stores/zookeeper/fault_fixture.h"
 
 // How a session is kept and proven, on servers of our own.
@@ -62,6 +64,21 @@ TEST_F(SessionTest, WhoRenewsOftenSendsNoOtherTransaction) {
     ::poll(nullptr, 0, 20);
   }
   EXPECT_LE(transactions() - before, renewals + 2 * pauses + 1);
+}
+
+// A waiter has no term that it renews: what it knows of its session is what the session sends.
+TEST_F(SessionTest, WhereTheRootCannotBeReadTheSessionIsProvenByANodeOfItsOwn) {
+  start();
+  const auto owner = connect_straight(60s), store = open_alone(options(6s));
+  const Token token = take(*owner, m, "a~1").owner.token;
+  ASSERT_EQ(raw().allow("/", ZOO_PERM_ADMIN), ZOK);
+  const auto watch = store->watch(m, "b~1", [] {});
+  EXPECT_EQ(take(*store, m, "b~1").owner.id, "a~1");
+  // Of what the joining proved nothing is left after 4.8 s.
+  std::this_thread::sleep_for(6s);
+  const Claim claim{m, "a~1", token, 0, 60s, 30s};
+  ASSERT_TRUE(std::holds_alternative<Observation>(owner->release({&claim, 1}, soon()).at(0)));
+  EXPECT_TRUE(owns(take(*store, m, "b~1"), "b~1")) << "at the first time of asking";
 }
 
 }  // namespace
