@@ -24,20 +24,25 @@ void Leave::look_again() {
     for (const std::string& name : line.order) {
       if (name.starts_with(prefix)) return me->check_node(name);
     }
-    me->answer(Observation{});
+    me->not_there();
   });
 }
 
 void Leave::check_node(const std::string& name) {
   handle().get(node(name), Handle::Watching::kNo,
                [me = self<Leave>(), name](int code, const std::string& data, const Stat& stat) {
-                 if (code == ZNONODE) return me->answer(Observation{});
+                 if (code == ZNONODE) return me->not_there();
                  if (code != ZOK) return me->fail(code, "read a node");
                  const bool is_term =
                      me->wish().token == 0 || me->wish().token == static_cast<Token>(stat.czxid);
                  if (data != me->wish().wire_id || !is_term) return me->answer(Observation{});
                  me->remove_node(name);
                });
+}
+
+void Leave::not_there() {
+  session().places().end_ambiguity(wish().mutex, wish().wire_id);
+  answer(Observation{});
 }
 
 void Leave::remove_node(const std::string& name) {

@@ -17,6 +17,7 @@ class Leave : public Errand {
 
  private:
   void check_node(const std::string& name);
+  void not_there();
   void remove_node(const std::string& name);
 };
 

@@ -114,6 +114,13 @@ void Places::set_doubt(std::string_view mutex, std::string_view wire_id, Doubt d
   }
 }
 
+void Places::end_ambiguity(std::string_view mutex, std::string_view wire_id) {
+  const std::lock_guard lock(guard_);
+  const auto it = doubts_.find(key(mutex, wire_id));
+  // One that is under way by now was not looked for.
+  if (it != doubts_.end() && it->second == Doubt::kAmbiguous) doubts_.erase(it);
+}
+
 void Places::add(const Place& place, milliseconds lease, LocalTime now) {
   const std::lock_guard lock(guard_);
   const auto [it, is_new] = entries_.try_emplace(key(place.mutex, place.wire_id));

@@ -62,6 +62,8 @@ class Places {
   // A node is about to be made. Says what was known before; unless kNone, none must be made.
   Doubt begin_join(std::string_view mutex, std::string_view wire_id);
   void set_doubt(std::string_view mutex, std::string_view wire_id, Doubt doubt);
+  // It was looked for after the answer was lost, and does not stand there.
+  void end_ambiguity(std::string_view mutex, std::string_view wire_id);
 
   // A node of ours was made, or found. `lease` is what it has until it is granted or asked again.
   void add(const Place& place, milliseconds lease, LocalTime now);

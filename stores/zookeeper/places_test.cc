@@ -140,6 +140,11 @@ TEST_F(PlacesTest, OneNodeIsMadeForAWireId) {
   EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kAmbiguous);
   places.add(place("a", "n1"), 1s, now);
   EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kNone) << "the doubt is over";
+  places.end_ambiguity("m", "a");
+  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kUnderWay) << "it was not looked for";
+  places.set_doubt("m", "a", Places::Doubt::kAmbiguous);
+  places.end_ambiguity("m", "a");
+  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kNone);
 }
 
 TEST_F(PlacesTest, AWaiterHearsOfTheNodeBeforeItOnce) {

@@ -81,5 +81,25 @@ TEST_F(SessionTest, WhereTheRootCannotBeReadTheSessionIsProvenByANodeOfItsOwn) {
   EXPECT_TRUE(owns(take(*store, m, "b~1"), "b~1")) << "at the first time of asking";
 }
 
+// The request is lost, not the answer: nothing stands there, and nothing is remembered of it.
+TEST_F(SessionTest, ATakeThatNeverArrivedIsForgottenWithItsRelease) {
+  start();
+  put_relay();
+  const auto connection = std::make_shared<Connection>(options(30s));
+  ZookeeperStore store(connection);
+  make_container(store);
+  Places& places = connection->session()->places();
+  relay->stall();
+  std::this_thread::sleep_for(10ms);
+  const Claim claim{m, "a~1", 0, 0, 60s, 30s};
+  static_cast<void>(store.contend({&claim, 1}, soon(500ms)));
+  relay->cut();
+  ASSERT_TRUE(eventually([&] { return !connection->session()->is_connected(); }));
+  relay->mend();
+  ASSERT_TRUE(eventually([&] { return error_of([&] { release(store, m, "a~1"); }).empty(); }));
+  EXPECT_TRUE(queue().empty());
+  EXPECT_EQ(places.begin_join(m, "a~1"), Places::Doubt::kNone);
+}
+
 }  // namespace
 }  // namespace simba::zookeeper
