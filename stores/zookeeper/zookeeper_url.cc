@@ -45,7 +45,10 @@ void set(ZookeeperOptions& options, std::string_view query, const std::string& n
     if (it == kAcls.end()) kit::refuse_url(kWhose, "acl is open, creator-read or creator");
     options.acl = static_cast<ZookeeperOptions::Acl>(it - kAcls.begin());
   } else if (name == "tls") {
-    kit::refuse_url(kWhose, "the ZooKeeper client library of this build has no TLS");
+    kit::refuse_url(
+        kWhose,
+        "this build speaks to ZooKeeper without TLS: leave out tls, and use a tunnel or a "
+        "private network");
   } else {
     kit::refuse_parameter(kWhose, query, name, kNames);
   }

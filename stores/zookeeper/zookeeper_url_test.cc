@@ -83,8 +83,9 @@ TEST(ZookeeperUrl, SaysWhatIsWrongAndWhatWasMeant) {
   EXPECT_THAT(why("zookeeper://a?acl=creator"), HasSubstr("needs a user"));
 }
 
-TEST(ZookeeperUrl, WithTlsIsRefusedByALibraryWithoutIt) {
-  EXPECT_THAT(why("zookeeper://a?tls=ca.pem"), HasSubstr("has no TLS"));
+TEST(ZookeeperUrl, WithTlsIsRefusedAndNotSpokenToWithoutIt) {
+  EXPECT_THAT(why("zookeeper://a?tls=ca.pem"),
+              HasSubstr("this build speaks to ZooKeeper without TLS"));
 }
 
 TEST(ZookeeperUrl, IsNeverRepeatedWithItsPassword) {
