@@ -188,6 +188,31 @@ TEST_F(MysqlTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBehind
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
+TEST_F(MysqlTroubleTest, AServerThatIsSlowIsNotWaitedForAndNotLeftWithTheWork) {
+  prepare_user();
+  const auto store = open(user);
+  take(*store, "other", "a~1");
+  const std::string sleep = "DO SLEEP(1" + user.substr(1) + ")";  // no other case's
+  admin()("CREATE TRIGGER slow_" + table + " BEFORE INSERT ON " + table + " FOR EACH ROW " + sleep);
+  const auto is_at_work = [&] {
+    return admin()("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO = '" + sleep +
+                   "'") != "0";
+  };
+  const Claim claim{"report", "a~1", 0, 0, 10s, 6s};
+  const LocalTime began = BootClock::now();
+  bool is_ended_by_the_server = false;  // MySQL has no such limit
+  error_of([&] {
+    is_ended_by_the_server = std::holds_alternative<Blocked>(contend(*store, claim, began + 8s));
+  });
+  EXPECT_LT(BootClock::now() - began, 30s);
+  EXPECT_TRUE(is_ended_by_the_server || !is_mariadb());
+  const Afflicted contender(open_elsewhere(user));
+  ASSERT_TRUE(eventually(is_at_work));
+  EXPECT_FALSE(contender.is_owner());
+  admin()("DROP TRIGGER slow_" + table);
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
 TEST_F(MysqlTroubleTest, AProgramThatIsStartedInheritsNoConnection) {
   Endpoint endpoint(options());
   const kit::StopSignal never;
