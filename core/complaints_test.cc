@@ -113,6 +113,29 @@ TEST_F(EngineLogTest, TheTroubleOfOneMutexNamesIt) {
   EXPECT_EQ(lines, std::vector<std::string>{"'bad': its row makes no sense"});
 }
 
+TEST_F(EngineLogTest, ARowThatStaysLockedNamesItsMutexAndSaysWhatToDo) {
+  StoreTraits traits = store->traits();
+  traits.blocked_advice = "look into the list of locks";
+  store->set_traits(traits);
+  contend("free");
+  contend("locked");
+  store->block("locked");
+  executor->advance(7s);  // a renewal of both
+  executor->advance(30s);
+  EXPECT_EQ(lines, std::vector<std::string>{"'locked': somebody else holds a lock on its row; look "
+                                            "into the list of locks"});
+}
+
+// Another contender may be writing it just now.
+TEST_F(EngineLogTest, ARowThatWasLockedForAMomentIsNoTrouble) {
+  contend("free");
+  contend("locked");
+  store->block("locked");
+  store->alter([&](const Asked::Claimed&, Answer&) { store->unblock("locked"); });
+  executor->advance(30s);
+  EXPECT_EQ(lines, std::vector<std::string>{});
+}
+
 TEST_F(EngineLogTest, AGrantThatIsAlwaysTooShortIsALineWithBothSpans) {
   store->alter([](const Asked::Claimed&, Answer& answer) {
     auto& seen = std::get<Observation>(answer);

@@ -13,6 +13,12 @@ namespace {
 
 using Phase = Contention::Phase;
 
+Error blocked_error(const StoreTraits& traits) {
+  std::string what = "somebody else holds a lock on its row";
+  if (!traits.blocked_advice.empty()) what += "; " + traits.blocked_advice;
+  return {Errc::kTimeout, std::move(what)};
+}
+
 }  // namespace
 
 void Engine::completed(Flight& flight) {
@@ -78,6 +84,11 @@ void Engine::note_trouble(const Outcome& outcome, std::span<const Job> jobs, Out
       complain(jobs[i].mutex, *error, out);
     }
   }
+  // In a batch a locked row is skipped: another contender may be writing it just now. Who was asked
+  // for alone has waited for it.
+  if (jobs.size() == 1 && std::holds_alternative<Blocked>(outcome.answers.front())) {
+    complain(jobs.front().mutex, blocked_error(store_->traits()), out);
+  }
 }
 
 void Engine::complain(std::string_view mutex, const Error& error, Outbox& out) {
@@ -117,11 +128,11 @@ void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& 
 }
 
 void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
-  static const Error blocked(Errc::kTimeout, "somebody else holds a lock on its row");
+  std::optional<Error> blocked;
   const Error* error = std::get_if<Error>(&answer);
   if (std::holds_alternative<Blocked>(answer)) {
     batcher_.blocked(job.mutex);
-    error = &blocked;
+    error = &blocked.emplace(blocked_error(store_->traits()));
   } else {
     batcher_.unblocked(job.mutex);
   }

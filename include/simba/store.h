@@ -73,6 +73,8 @@ struct StoreTraits {
       false;  // a take that is not granted leaves a place in a queue in the store;
               // waiters then ask by takes, and each watches under its own wire id
   bool forgets_expired = false;  // no record is left of a lease that has ended: nobody clears it
+  std::string blocked_advice{};  // for errors and logs of a row that stays Blocked: where it is,
+                                 // how to find out who locks it, and what to do about them
 };
 
 struct Listed {

@@ -8,6 +8,9 @@ namespace simba::kit {
 namespace {
 
 using namespace fixture;  // NOLINT(google-build-using-namespace): for tests alone
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 class SqlTroubleTest : public SqlFixture {};
 
@@ -109,6 +112,7 @@ TEST_F(SqlTroubleTest, ARowLockedByAStrangerForHalfAMinuteCostsItsNeighboursNoth
       largest = event.claims;
     }
   };
+  watched.log = log.sink();
   const Client client(open(), watched);
   std::vector<std::unique_ptr<Contender>> all;
   for (std::size_t i = 0; i < kMutexes; ++i) {
@@ -126,6 +130,9 @@ TEST_F(SqlTroubleTest, ARowLockedByAStrangerForHalfAMinuteCostsItsNeighboursNoth
   EXPECT_EQ(batch.renew_until(locked + 30s), "") << "one locked row held up its batch";
   EXPECT_EQ(all[kLocked]->acquired(), 1) << "a locked row was taken";
   EXPECT_GE(largest, kMutexes / 4) << "they were renewed one by one";
+  EXPECT_THAT(log.all(), Contains(AllOf(HasSubstr("'m15': somebody else holds a lock on its row; "),
+                                        HasSubstr(" at "), HasSubstr(kRowLocks))));
+  EXPECT_EQ(log.count("'m15': somebody"), 1U) << "one line, not one for each try";
   for (std::size_t i = 0; i < kMutexes; ++i) {
     if (i == kLocked) continue;
     EXPECT_TRUE(all[i]->is_owner()) << i;

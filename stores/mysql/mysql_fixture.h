@@ -39,6 +39,8 @@ class MysqlTest : public SqlTest<Admin> {
  protected:
   static constexpr const char* kNowMs = "FLOOR(UNIX_TIMESTAMP(SYSDATE(3)) * 1000)";
 
+  static constexpr const char* kRowLocks = "INNODB_TRX";  // where a locked row is looked up
+
   MysqlTest() : SqlTest("mariadb") {}
   void TearDown() override;
 

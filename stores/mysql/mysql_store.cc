@@ -30,13 +30,20 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint) {
   return options;
 }
 
+// While a claim waits, which it does most of the time then.
+std::string blocked_advice(const Endpoint& endpoint) {
+  return "mysql at " + endpoint.where() +
+         ": information_schema.INNODB_TRX and SHOW PROCESSLIST tell whose transaction it is: "
+         "let it end, or end it by KILL";
+}
+
 }  // namespace
 
 MysqlStore::MysqlStore(const MysqlOptions& options)
-    : traits_{"mysql", kMaxMutex, options.max_id_length, false},
-      process_(getpid()),
+    : process_(getpid()),
       own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
+      traits_{"mysql", kMaxMutex, options.max_id_length, false, false, blocked_advice(*endpoint_)},
       listener_(Listener::of(endpoint_, log_)),
       shared_lines_(kit::SharedLog::add(listener_->log(), options.log)),
       pool_(pool_options(endpoint_)) {}

@@ -46,11 +46,11 @@ class MysqlStore : public Store {
   void check_fork() const;
   void announce(Connection& connection, std::span<const Freed> freed, LocalTime deadline);
 
-  const StoreTraits traits_;
   const pid_t process_;
   const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
+  const StoreTraits traits_;
   const std::shared_ptr<Listener> listener_;
   const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
   Released released_;

@@ -36,6 +36,8 @@ class PostgresTest : public SqlTest<Admin> {
   static constexpr const char* kNowMs =
       "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
+  static constexpr const char* kRowLocks = "pg_blocking_pids";  // where a locked row is looked up
+
   PostgresTest() : SqlTest("postgres") {}
   void TearDown() override;
 

@@ -30,13 +30,20 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint,
   return options;
 }
 
+// While a claim waits, which it does most of the time then.
+std::string blocked_advice(const Endpoint& endpoint) {
+  return "postgres at " + endpoint.where() +
+         ": SELECT pid, pg_blocking_pids(pid) FROM pg_stat_activity WHERE wait_event_type = "
+         "'Lock' tells whose transaction it is: let it end, or end it by pg_terminate_backend()";
+}
+
 }  // namespace
 
 PostgresStore::PostgresStore(const PostgresOptions& options)
-    : traits_{"postgres", kMaxMutex, kMaxOwner, false},
-      process_(getpid()),
+    : process_(getpid()),
       own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
+      traits_{"postgres", kMaxMutex, kMaxOwner, false, false, blocked_advice(*endpoint_)},
       table_(std::make_shared<MutexTable>(*endpoint_)),
       listener_(listener_of(endpoint_, log_)),
       shared_lines_(kit::SharedLog::add(listener_->log(), options.log)),

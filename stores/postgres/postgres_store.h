@@ -48,11 +48,11 @@ class PostgresStore : public Store {
   void check_fork() const;
   void announce(const Names& freed);
 
-  const StoreTraits traits_;
   const pid_t process_;
   const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
+  const StoreTraits traits_;
   const std::shared_ptr<const MutexTable> table_;
   const std::shared_ptr<kit::Listener> listener_;
   const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;
