@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "simba/error.h"
 #include "simba/time.h"
@@ -12,8 +14,9 @@
 namespace simba::core {
 
 // What is worth a line in the log of a store's trouble: each kind at once and then every minute
-// while it lasts, and its end once. Calls are tried again for ever; a line for each would bury the
-// rest.
+// while it lasts, and its end once. Of one kind up to three texts: that a connection was closed
+// does not tell why there is no new one. Calls are tried again for ever; a line for each would bury
+// the rest.
 //
 // Threads: calls must be serialized.
 class Complaints {
@@ -25,8 +28,12 @@ class Complaints {
 
  private:
   using Kind = std::pair<std::string, Errc>;
+  struct Said {
+    LocalTime first{};               // the minute begins
+    std::vector<std::size_t> texts;  // hashes of what was said in it
+  };
 
-  std::map<Kind, LocalTime> said_;
+  std::map<Kind, Said> said_;
   bool is_down_ = false;  // whole calls failed, and that was said
 };
 

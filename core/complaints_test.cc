@@ -40,6 +40,17 @@ TEST(ComplaintsTest, AnotherKindOrAnotherMutexIsSaidAtOnce) {
   EXPECT_FALSE(complaints.failed("b", kDown, LocalTime{}));
 }
 
+TEST(ComplaintsTest, OfOneKindThreeTextsAreSaidInAMinute) {
+  Complaints complaints;
+  const auto says = [&](int i, LocalTime now) {
+    return complaints.failed({}, Error(Errc::kUnreachable, std::to_string(i)), now).has_value();
+  };
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(says(i % 10, LocalTime{1h}), i < 3) << i;
+  EXPECT_TRUE(says(0, LocalTime{1h + 1min}));
+  EXPECT_FALSE(says(0, LocalTime{1h + 1min}));
+  EXPECT_TRUE(says(7, LocalTime{1h + 1min}));
+}
+
 TEST(ComplaintsTest, TheEndIsSaidOnceAndOnlyOfWholeCalls) {
   Complaints complaints;
   EXPECT_FALSE(complaints.answered());
