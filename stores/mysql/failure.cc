@@ -20,6 +20,10 @@ constexpr std::string_view kUser =
 constexpr std::string_view kPlugin =
     "the server asks for an authentication plugin that libmariadb cannot use: install its plugins "
     "(Debian: libmariadb3), or ALTER USER ... IDENTIFIED VIA ed25519 or mysql_native_password";
+constexpr std::string_view kUnproven =
+    "the server asks for an authentication plugin that hands the password over to whoever answers, "
+    "and nothing proves who does: use sslmode=verify-full (sslrootcert=FILE names the server's "
+    "authority), or ALTER USER ... IDENTIFIED VIA ed25519 or WITH mysql_native_password";
 constexpr std::string_view kFull =
     "the server has no connection left: raise max_connections or the user's limit, or lower "
     "connections= in the URL";
@@ -108,6 +112,7 @@ constexpr std::array kMeanings{
             "the table cannot hold every name: its character set should be utf8mb4, or its columns "
             "VARBINARY"},
     Meaning{1406, 1406, Errc::kMisconfigured, "a column of the table is too short", true},
+    Meaning{5010, 5010, Errc::kDenied, kUnproven, true},
     Meaning{2026, 2026, Errc::kMisconfigured, kTls, true},
     Meaning{2002, 2005, Errc::kUnreachable, "the server cannot be reached", true},
     Meaning{2000, 2999, Errc::kUnreachable, kGone, true},  // of libmariadb

@@ -4,6 +4,7 @@
 
 #include "stores/mysql/mysql_fixture.h"
 #include "testing/servers/certificates.h"
+#include "testing/servers/relay.h"
 
 // Servers of their own, which are killed, stopped, made to read only, put behind TLS or into
 // another time zone.
@@ -14,6 +15,7 @@ using servers::MariadbServer;
 using servers::MariadbSettings;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 TEST_F(MysqlServerTest, AServerThatOnlyReadsIsObservedAndOfSeveralTheOneThatWritesIsFound) {
@@ -208,6 +210,44 @@ TEST_F(MysqlTlsTest, IsNotGivenUpForAServerWithoutIt) {
   start();
   EXPECT_THAT(error_with(root("ca")), StartsWith("misconfigured"));
   EXPECT_THAT(error_with("sslmode=require"), StartsWith("misconfigured"));
+}
+
+// The relay is an impostor: it asks for a plugin that would hand the password over. Both names have
+// the same length.
+TEST_F(MysqlTlsTest, APluginThatHandsThePasswordOverNeedsAServerThatIsProven) {
+  start_with("server");
+  Admin(server->url())("CREATE USER guarded IDENTIFIED BY 'canary'");
+  Admin(server->url())("GRANT SELECT, INSERT, UPDATE, CREATE ON simba_db.* TO guarded");
+  servers::Relay relay(server->port());
+  const auto error_through = [&](const std::string& query) {
+    MysqlOptions there = mysql_options(url(query, "guarded:canary"));
+    there.hosts = {{"127.0.0.1", relay.port()}};
+    return error_of([&] { take(*open_mysql(there), "report", "a~1"); });
+  };
+  const std::string native = "mysql_native_password";
+  const auto is_refused =
+      AllOf(StartsWith("the store denied"), HasSubstr("verify-full"), Not(HasSubstr("canary")));
+  for (const std::string plugin : {"caching_sha2_password", "sha256_password"}) {
+    SCOPED_TRACE(plugin);
+    // In the greeting, which comes before TLS.
+    relay.lie([&](std::string_view said) {
+      std::string other(said);
+      const std::size_t at = other.find(native);
+      if (at != other.npos) other.replace(at, native.size(), plugin).resize(said.size());
+      return other;
+    });
+    EXPECT_THAT(error_through("sslmode=require"), is_refused);
+    EXPECT_THAT(error_through("sslmode=disable"), is_refused);
+    EXPECT_EQ(error_through(root("ca")), "none") << "who is proven may ask for it";
+    // After it.
+    relay.lie([&](std::string_view said) {
+      if (said.find(native) != said.npos) return std::string(said);
+      const std::string body = '\xfe' + plugin + '\0' + std::string(20, 's') + '\0';
+      return std::string{static_cast<char>(body.size()), 0, 0, 2} + body;
+    });
+    EXPECT_THAT(error_through("sslmode=disable"), is_refused);
+    relay.mend();
+  }
 }
 
 TEST_F(MysqlTlsTest, AServerThatIsKilledDoesNotKillItsClients) {
