@@ -34,10 +34,10 @@ class CountedStore : public FaultyStore {
     ++made;
     return FaultyStore::observe(mutexes, deadline);
   }
-  std::vector<Listed> list(std::string_view prefix, std::size_t limit,
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
                            LocalTime deadline) override {
     ++made;
-    return FaultyStore::list(prefix, limit, deadline);
+    return FaultyStore::list(prefix, after, limit, deadline);
   }
   std::atomic<int> made{0};
 };
