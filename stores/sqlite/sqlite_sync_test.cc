@@ -34,10 +34,11 @@ int remember(sqlite3* db, char**, const void*) {
 }
 
 class SqliteSyncTest : public SqliteTest {
- protected:
+ public:
   SqliteSyncTest() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(remember)); }
   ~SqliteSyncTest() override { sqlite3_reset_auto_extension(); }
 
+ protected:
   // PRAGMA synchronous of each connection that a store of this URL has open after a lock and an
   // unlock: 0 OFF, 1 NORMAL, 2 FULL.
   std::vector<int> modes(const std::string& parameters) const {
