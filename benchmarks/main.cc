@@ -37,6 +37,7 @@ constexpr Named kBenchmarks[] = {
     {"mysql-seed", mysql_seed},
     {"mysql-lost", mysql_lost},
     {"mysql-hand-over", mysql_hand_over},
+    {"mysql-doorbell", mysql_doorbell},
     {"mysql-renewal", mysql_renewal},
 #endif
 #ifdef SIMBA_BENCH_POSTGRES
@@ -77,6 +78,7 @@ constexpr Peer kPeers[] = {
     {"idle", idle_contenders_peer},
 #ifdef SIMBA_BENCH_MYSQL
     {"mysql-catch", mysql_catch_peer},
+    {"mysql-doorbell", mysql_doorbell_peer},
 #endif
 #ifdef SIMBA_BENCH_POSTGRES
     {"postgres-catch", postgres_catch_peer},
