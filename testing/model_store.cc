@@ -106,7 +106,7 @@ Claim ModelServer::with_floor(const Claim& claim, StoreTime now) const {
 }
 
 Observation ModelServer::look(std::string_view mutex, StoreTime now) const {
-  return std::visit([&](const auto& rows) { return rows.observe(mutex, now); }, tables_->rows);
+  return std::visit([&](auto& rows) { return rows.observe(mutex, now); }, tables_->rows);
 }
 
 // One write, under the lock: not to a row somebody else has locked, and seen by the oracle.

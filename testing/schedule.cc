@@ -13,6 +13,9 @@ using Phase = core::Contention::Phase;
 
 constexpr nanoseconds kCalmLastsBeforeTheKill = seconds{20};
 constexpr double kForking = 0.05;  // a real child costs as much as a whole schedule
+constexpr double kOwnThreads = 0.25;
+constexpr double kObservers = 0.15;
+constexpr double kLimitedHold = 0.25;
 constexpr std::uint64_t kMostEvents = 100'000;
 
 struct Lease {
@@ -39,6 +42,12 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
   mutexes = 1 + dice.below(2);
   Dice others(~seed);  // thrown apart from the rest: old seeds stay as they were
   if (others.chance(kForking)) fork_at = others.between(World::Time{}, kCalmFrom);
+  own_threads = others.chance(kOwnThreads);
+  observers = others.chance(kObservers);
+  if (others.chance(kLimitedHold)) {
+    const nanoseconds span = contend.ttl + contend.transition;
+    contend.max_hold = std::chrono::ceil<milliseconds>(others.between(span / 4, span * 2));
+  }
 }
 
 Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
@@ -51,8 +60,13 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
       if (host.process == &node) on_crash(host);
     }
   });
-  const std::size_t nodes = 2 + sim_.dice().below(3);
-  for (std::size_t i = 0; i < nodes; ++i) add_node(i);
+  // Two at least have services: when one is killed, another one takes over.
+  std::size_t contending = 2 + sim_.dice().below(3);
+  if (draw_.own_threads && contending > 2) --contending;
+  if (draw_.observers && contending > 2) --contending;
+  for (std::size_t i = 0; i < contending; ++i) add_node(Cast::kAll);
+  if (draw_.own_threads) add_node(Cast::kLocks);
+  if (draw_.observers) add_node(Cast::kObservers);
   FaultPlan faults;
   faults.until = kCalmFrom;
   faults.lease = timing_.lease();
@@ -68,23 +82,32 @@ const std::string& Schedule::mutex_name(std::size_t mutex) {
   return names.at(mutex);
 }
 
-void Schedule::add_node(std::size_t index) {
-  const std::string number = std::to_string(index);
-  SimNode& node = sim_.add_node("node " + number);
+void Schedule::add_actor(std::size_t node, std::size_t mutex, core::Goal goal,
+                         const std::string& kind) {
+  auto actor = std::make_unique<Actor>();
+  actor->process = hosts_[node].process;
+  actor->node = node;
+  actor->mutex = mutex;
+  actor->goal = goal;
+  actor->has_thread = goal == core::Goal::kOnce && draw_.own_threads;
+  actor->name = "n" + std::to_string(node) + kind + std::to_string(mutex);
+  hosts_[node].actors.push_back(actor.get());
+  actors_.push_back(std::move(actor));
+}
+
+void Schedule::add_node(Cast cast) {
+  const std::size_t index = hosts_.size();
+  SimNode& node = sim_.add_node("node " + std::to_string(index));
   hosts_.push_back({&node, nullptr, {}});
+  const auto chance = [&] { return cast == Cast::kLocks || !sim_.dice().chance(0.5); };
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
-    for (const core::Goal goal : {core::Goal::kKeep, core::Goal::kOnce}) {
-      if (goal == core::Goal::kOnce && sim_.dice().chance(0.5)) continue;
-      auto actor = std::make_unique<Actor>();
-      actor->process = &node;
-      actor->node = index;
-      actor->mutex = mutex;
-      actor->goal = goal;
-      actor->name = "n" + number + (goal == core::Goal::kKeep ? "-service-" : "-lock-") +
-                    std::to_string(mutex);
-      hosts_.back().actors.push_back(actor.get());
-      actors_.push_back(std::move(actor));
-    }
+    const bool observes = cast == Cast::kObservers || (draw_.observers && index == 0);
+    const bool locks = cast != Cast::kObservers && chance();
+    if (cast == Cast::kAll) add_actor(index, mutex, core::Goal::kKeep, "-service-");
+    if (locks) add_actor(index, mutex, core::Goal::kOnce, "-lock-");
+    if (observes) add_actor(index, mutex, core::Goal::kObserve, "-observer-");
+    // Two share their questions.
+    if (cast == Cast::kObservers) add_actor(index, mutex, core::Goal::kObserve, "-onlooker-");
   }
   node.run([this, index](SimNode&) {
     boot(hosts_[index]);
@@ -93,10 +116,10 @@ void Schedule::add_node(std::size_t index) {
 }
 
 SimResult Schedule::run() {
-  while (sim_.step(kEnd)) {
+  sim_.run(kEnd, [this] {
     check();
     if (sim_.counts().events > kMostEvents) violate("P6", "the engine spins");
-  }
+  });
   const SimWorld::Counts& counts = sim_.counts();
   result_.violation = sim_.violation();
   result_.timeline = sim_.timeline();
@@ -126,10 +149,12 @@ void Schedule::on_crash(Host& host) {
     forgotten.node = actor->node;
     forgotten.mutex = actor->mutex;
     forgotten.goal = actor->goal;
+    forgotten.has_thread = actor->has_thread;
     forgotten.name = actor->name;
     forgotten.round = actor->round + 1;
     *actor = std::move(forgotten);
   }
+  owners_change_ = true;
   dead_ids_.clear();
   for (Row& row : rows_) row.is_known = false;
   host.engine.reset();
@@ -139,7 +164,7 @@ void Schedule::when_calm() {
   owned_at_.fill(sim_.now());
   orphan_since_.fill(kEnd);
   for (const auto& actor : actors_) {
-    if (actor->goal == core::Goal::kKeep && actor->who->machine.phase() == Phase::kIdle)
+    if (actor->goal != core::Goal::kOnce && actor->who->machine.phase() == Phase::kIdle)
       begin(*actor, {});
   }
   sim_.world().after(kCalmLastsBeforeTheKill, [this] { kill_an_owner(); });
@@ -188,6 +213,8 @@ void Schedule::enroll(Actor& actor) {
   spec.goal = actor.goal;
   if (actor.goal == core::Goal::kKeep) {
     spec.notify = [this, &actor](const MutexState& state) { on_notice(actor, state); };
+  } else if (actor.goal == core::Goal::kObserve) {
+    spec.notify = [this, &actor](const MutexState& state) { on_sight(actor, state); };
   }
   spec.poke = [this, &actor, round = actor.round] {
     actor.process->post(nanoseconds{0}, [this, &actor] { look(actor); });
@@ -207,6 +234,8 @@ void Schedule::begin(Actor& actor, nanoseconds delay) { act(actor, delay, &Sched
 
 void Schedule::start(Actor& actor) {
   if (actor.who->machine.phase() != Phase::kIdle) return;
+  if (actor.has_thread) return lock_here(actor);
+  actor.sight = MutexOwner::none();
   engine_of(actor).start(actor.who);
   const nanoseconds lease = contend_.ttl + contend_.transition;
   if (actor.goal == core::Goal::kOnce) {
@@ -237,10 +266,14 @@ void Schedule::unlock(Actor& actor) {
 void Schedule::look(Actor& actor) {
   if (!actor.who) return;
   const Phase phase = actor.who->machine.phase();
-  if (phase == Phase::kIdle) {
+  if (actor.calls || actor.in_call) {
+    wait_here(actor);
+  } else if (phase == Phase::kIdle) {
     const nanoseconds pause =
-        is_calm() && actor.goal == core::Goal::kKeep ? nanoseconds{0} : seconds{5};
+        is_calm() && actor.goal != core::Goal::kOnce ? nanoseconds{0} : seconds{5};
     begin(actor, sim_.dice().between(nanoseconds{0}, pause + nanoseconds{1}));
+  } else if (phase == Phase::kHolding && actor.has_thread) {
+    hold_here(actor);
   } else if (phase == Phase::kHolding && actor.goal == core::Goal::kOnce) {
     const nanoseconds lease = contend_.ttl + contend_.transition;
     act(actor,

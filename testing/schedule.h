@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,19 +25,32 @@ struct Actor {
   std::size_t node = 0;  // its number in the schedule
   std::size_t mutex = 0;
   core::Goal goal = core::Goal::kKeep;
+  bool has_thread = false;  // a lock whose caller's thread makes its calls
   std::string name;
   std::shared_ptr<core::Enrolled> who;  // null while its process is down
   bool told_acquired = false;           // on_acquired without on_released yet
   std::string wire_id;                  // the last one seen
   std::uint64_t attempt = 0;            // of that one
   std::shared_ptr<core::TermRecord> term;
-  std::stop_token lost;  // of the term; a service takes it at once, a lock only when it is over
-  bool owns = false;     // as of the last event
-  bool in_ttl = false;   // likewise
-  bool lapsed = false;   // the term was seen to be over
-  bool heard = false;    // and its stop token was requested
+  std::stop_token lost;    // of the term; a service takes it at once, a lock only when it is over
+  bool owns = false;       // as of the last event
+  bool in_ttl = false;     // likewise
+  LocalTime owns_until{};  // while it does: the next end, of its ttl or of its term
+  World::Time ends_at{};   // that, or a little before
+  bool lapsed = false;     // the term was seen to be over
+  bool heard = false;      // and its stop token was requested
   World::Time lapsed_at{};
   std::uint64_t round = 0;  // of its own plans: an old plan does nothing
+
+  // Of one with a thread.
+  bool in_call = false;                           // the thread is in a call
+  std::shared_ptr<core::Engine::OwnCalls> calls;  // while it waits
+  LocalTime until{};                              // when it gives up
+
+  // Of an observer.
+  MutexOwner sight;                // as it was told last
+  Token highest_sight = 0;         // in this life of its process
+  World::Time wrong_since = kEnd;  // its state is not what stands in the store
 };
 
 // A process, its engine and its actors.
@@ -66,10 +80,13 @@ struct Draw {
   bool one_label = false;
   std::size_t mutexes = 1;
   std::optional<World::Time> fork_at;
+  bool own_threads = false;  // locks make their calls on their callers' threads
+  bool observers = false;
 };
 
-// One schedule of one seed: what happens (schedule.cc), and what must hold after each event of it
-// (schedule_promises.cc).
+// One schedule of one seed: what happens (schedule.cc, and for locks that make their calls
+// themselves schedule_own_thread.cc), and what must hold after each event of it
+// (schedule_promises.cc, and for observers schedule_sights.cc).
 //
 // Threads: one.
 class Schedule {
@@ -79,7 +96,9 @@ class Schedule {
 
  private:
   // What happens.
-  void add_node(std::size_t index);
+  enum class Cast : std::uint8_t { kAll, kLocks, kObservers };
+  void add_node(Cast cast);
+  void add_actor(std::size_t node, std::size_t mutex, core::Goal goal, const std::string& kind);
   void boot(Host& host);
   void on_crash(Host& host);
   core::Engine& engine_of(const Actor& actor) { return *hosts_[actor.node].engine; }
@@ -97,11 +116,20 @@ class Schedule {
   void look(Actor& actor);
   void on_notice(Actor& actor, const MutexState& state);
 
+  // On the thread of a lock.
+  void lock_here(Actor& actor);
+  void wait_here(Actor& actor);
+  void hold_here(Actor& actor);
+  void renew_here(Actor& actor);
+  void unlock_here(Actor& actor);
+  using Body = std::function<void(core::Engine&, const std::shared_ptr<core::Enrolled>&)>;
+  bool call_here(Actor& actor, const Body& body);
+
   // What must hold.
   void check();
   void look_at(Host& host);
   void check_actor(Actor& actor);
-  World::Time next_look(const Actor& actor) const;
+  World::Time next_look(Actor& actor) const;
   void check_loss(Actor& actor);
   void note_wire_id(Actor& actor);
   void check_exclusion();
@@ -109,6 +137,11 @@ class Schedule {
   const Observation& row(std::size_t mutex);
   void check_takeover();
   void check_orphans();
+  bool may_hold_on(const Actor& actor) const;
+  World::Time hold_ends(const Actor& actor) const;
+  void on_sight(Actor& actor, const MutexState& state);
+  void check_observer(const Actor& actor);
+  void check_sights();
   void check_write(const Claim& claim, bool is_release, const Observation& before,
                    const Observation& after);
   void violate(const char* promise, const std::string& what);
@@ -127,6 +160,7 @@ class Schedule {
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::array<Token, 2> highest_{};
+  bool owners_change_ = false;     // since it was looked whether there are two
   std::array<bool, 2> is_held_{};  // somebody is in its ttl
   std::array<World::Time, 2> owned_at_{};
   std::array<World::Time, 2> orphan_since_{};

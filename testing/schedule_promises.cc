@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include "testing/schedule.h"
 
@@ -17,20 +18,19 @@ constexpr nanoseconds kRounding = std::chrono::microseconds{1};  // of a clock t
 }  // namespace
 
 void Schedule::check() {
-  bool is_changed = false;
   for (Host& host : hosts_) {
     // It did nothing, and time changed nothing: all is as it was.
     if (host.process->steps() == host.steps && sim_.now() < host.next_look) continue;
     look_at(host);
-    is_changed = true;
   }
-  if (is_changed) check_exclusion();
+  if (std::exchange(owners_change_, false)) check_exclusion();
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
     if (is_held_[mutex]) owned_at_[mutex] = sim_.now();
   }
   if (is_calm()) {
     check_takeover();
     check_orphans();
+    if (draw_.observers) check_sights();
   }
 }
 
@@ -38,19 +38,40 @@ void Schedule::look_at(Host& host) {
   host.steps = host.process->steps();
   host.next_look = World::Time::max();
   for (Actor* actor : host.actors) {
-    if (actor->who) check_actor(*actor);
+    const bool owned = actor->owns, was_in_ttl = actor->in_ttl;
+    if (actor->who && actor->goal == core::Goal::kObserve) {
+      check_observer(*actor);
+    } else if (actor->who) {
+      check_actor(*actor);
+    }
+    owners_change_ |= owned != actor->owns || was_in_ttl != actor->in_ttl;
     host.next_look = std::min(host.next_look, next_look(*actor));
   }
 }
 
 // Who owns is looked at again when its clock reaches the end of its ttl and of its term; who has
 // lost and has not heard of it after every event.
-World::Time Schedule::next_look(const Actor& actor) const {
+World::Time Schedule::next_look(Actor& actor) const {
   if (actor.lapsed && !actor.heard) return sim_.now();
   if (!actor.owns) return World::Time::max();
   const std::optional<core::TermTimes>& times = actor.who->machine.term();
   if (!times) return sim_.now();
-  return actor.process->clock().when(actor.in_ttl ? times->ttl_end : times->revoke_at) - kRounding;
+  const LocalTime until = actor.in_ttl ? times->ttl_end : times->revoke_at;
+  if (std::exchange(actor.owns_until, until) != until) {
+    actor.ends_at = actor.process->clock().when(until) - kRounding;
+  }
+  return may_hold_on(actor) ? actor.ends_at : std::min(actor.ends_at, hold_ends(actor));
+}
+
+bool Schedule::may_hold_on(const Actor& actor) const {
+  return contend_.max_hold == milliseconds{0} || actor.who->machine.phase() != Phase::kHolding;
+}
+
+// When somebody has held a mutex for longer than the maximum hold time, and must have noticed.
+World::Time Schedule::hold_ends(const Actor& actor) const {
+  const LocalTime began = actor.who->machine.term()->began;
+  const World::Time end = actor.process->clock().when(began + contend_.max_hold);
+  return std::max(end, actor.process->running_since()) + kRevokeBound;
 }
 
 void Schedule::check_actor(Actor& actor) {
@@ -86,6 +107,8 @@ void Schedule::check_actor(Actor& actor) {
     tell(actor.name, " does not own any more (", to_string(actor.term->loss().reason), ")");
   }
   if (actor.lapsed && !actor.heard) check_loss(actor);
+  if (!may_hold_on(actor) && !actor.process->is_paused() && sim_.now() > hold_ends(actor))
+    violate("P4", actor.name + " holds it for longer than it may");
 }
 
 void Schedule::check_loss(Actor& actor) {
@@ -193,6 +216,7 @@ void Schedule::check_orphans() {
 // P5: a write changes nothing of a running term but the one it names.
 void Schedule::check_write(const Claim& claim, bool is_release, const Observation& before,
                            const Observation& after) {
+  if (claim.wire_id.empty()) violate("P5", "somebody who only observes has written");
   const bool named = before.owner.is_owner(claim.wire_id) &&
                      (claim.token == 0 || claim.token == before.owner.token);
   if (before.is_free() || before.owner == after.owner || named) return;

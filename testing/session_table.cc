@@ -50,9 +50,11 @@ void SessionTable::release(const Claim& claim) {
   });
 }
 
-Observation SessionTable::observe(std::string_view mutex, StoreTime now) const {
+Observation SessionTable::observe(std::string_view mutex, StoreTime now) {
   const auto found = lines_.find(mutex);
-  return found == lines_.end() ? Observation{MutexOwner::none(), now} : first(found->second, now);
+  if (found == lines_.end()) return {MutexOwner::none(), now};
+  drop_expired(found->second, now);
+  return first(found->second, now);
 }
 
 Observation SessionTable::evict(std::string_view mutex, std::string_view wire_id, Token token,

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "testing/own_call.h"
 #include "testing/sim_world.h"
 
 namespace simba::testing {
@@ -187,9 +188,22 @@ Client SimNode::client(ClientOptions options) {
 }
 
 std::shared_ptr<Store> SimNode::connect() {
-  return connect_model(sim_.server_, [this, life = life_](const std::function<void()>& hint) {
+  auto model = connect_model(sim_.server_, [this, life = life_](const std::function<void()>& hint) {
     if (life == life_) carry_hint(hint);
   });
+  // Other calls are made while this one is under way, and one thread makes one.
+  return with_own_calls(
+      std::move(model), [own_thread = own_thread_] { return std::exchange(*own_thread, false); },
+      [this](const std::shared_ptr<OwnCall>& call) { return wait_for(call); });
+}
+
+Answers SimNode::wait_for(const std::shared_ptr<OwnCall>& call) {
+  const std::uint64_t life = life_;
+  carry_call(call, nullptr);
+  while (!call->is_over() && life == life_ && sim_.go_on()) {
+  }
+  ++steps_;  // what it does with the answer
+  return call->take_answers();
 }
 
 std::shared_ptr<Executor> SimNode::make_executor() {

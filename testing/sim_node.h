@@ -14,6 +14,7 @@
 
 namespace simba::testing {
 
+class OwnCall;
 class SimWorld;
 
 // A clock that starts anywhere and runs a little too fast or too slow.
@@ -79,6 +80,21 @@ class SimNode {
   std::shared_ptr<Store> connect();
   std::shared_ptr<Executor> make_executor();
 
+  // While this lives, whoever made it is a thread of the process: the next claim or release that a
+  // client makes on its caller's thread takes its time. The world goes on meanwhile, in the midst
+  // of the event in which this is. It returns when its answer has come or is not waited for any
+  // more; also when the process has crashed: nothing that is done then reaches anybody.
+  class OwnThread {
+   public:
+    explicit OwnThread(SimNode& node) : is_here_(node.own_thread_) { *is_here_ = true; }
+    ~OwnThread() { *is_here_ = false; }
+    OwnThread(const OwnThread&) = delete;
+    OwnThread& operator=(const OwnThread&) = delete;
+
+   private:
+    const std::shared_ptr<bool> is_here_;
+  };
+
   // --- its time ---
 
   const SimClock& clock() const { return clock_; }
@@ -124,6 +140,7 @@ class SimNode {
   void run_task(std::uint64_t life, const SimExecutor* owner, Body& body);
   void carry_hint(const std::function<void()>& hint);
   void carry_call(const std::shared_ptr<StoreCall>& call, const SimExecutor* owner);
+  Answers wait_for(const std::shared_ptr<OwnCall>& call);
   void time_out(std::shared_ptr<StoreCall> call, const SimExecutor* owner, World::Time patience);
   nanoseconds one_way();
   void tell(const Event& event) const;
@@ -137,6 +154,7 @@ class SimNode {
   std::shared_ptr<void> memory_;                         // what the program returned
   std::vector<std::shared_ptr<SimExecutor>> executors_;  // of this life
   std::uint64_t life_ = 0;
+  const std::shared_ptr<bool> own_thread_ = std::make_shared<bool>(false);
   bool is_up_ = false;
   bool is_paused_ = false;
   bool is_cut_ = false;

@@ -42,6 +42,7 @@ SimNode& SimWorld::add_node(std::string name) {
 }
 
 bool SimWorld::step(World::Time end) {
+  end_ = end;
   if (violation_ || !world_.step(end)) return false;
   if (++counts_.events > options_.most_events) {
     violate("progress", "the world spins: too much happens");
@@ -50,9 +51,17 @@ bool SimWorld::step(World::Time end) {
 }
 
 void SimWorld::run(World::Time end, const std::function<void()>& check) {
-  while (step(end)) {
-    if (check) check();
+  check_ = &check;
+  end_ = end;
+  while (go_on()) {
   }
+  check_ = nullptr;
+}
+
+bool SimWorld::go_on() {
+  if (!step(end_)) return false;
+  if (check_ && *check_) (*check_)();
+  return true;
 }
 
 void SimWorld::violate(std::string_view promise, std::string_view what) {

@@ -76,6 +76,8 @@ class SimWorld {
   bool step(World::Time end);
   // Steps until then, and checks after every step.
   void run(World::Time end, const std::function<void()>& check = {});
+  // The same from within something that happens: one step more of what is under way.
+  bool go_on();
   // Something is broken: the first one counts, and nothing happens after it.
   void violate(std::string_view promise, std::string_view what);
   const std::optional<Violation>& violation() const { return violation_; }
@@ -125,6 +127,8 @@ class SimWorld {
   std::optional<Violation> violation_;
   std::vector<std::string> timeline_;
   Counts counts_;
+  World::Time end_{};                             // of what is under way
+  const std::function<void()>* check_ = nullptr;  // after its steps
 };
 
 }  // namespace simba::testing

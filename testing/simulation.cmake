@@ -1,7 +1,7 @@
 # The simulation: the library's own objects under virtual time, for our attack and for users who simulate their own code.
 simba_add_library(NAME simulation STATIC
-  SOURCES attack.cc faults.cc model_store.cc schedule.cc schedule_promises.cc session_table.cc
-    sim_node.cc sim_world.cc world.cc
+  SOURCES attack.cc faults.cc model_store.cc own_call.cc schedule.cc schedule_own_thread.cc
+    schedule_promises.cc schedule_sights.cc session_table.cc sim_node.cc sim_world.cc world.cc
   DEPS simba::core simba::memory simba::kit)
 
 # Users include <simba/testing/sim_world.h>, here as where it is installed; these headers include each other that way too.

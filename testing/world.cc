@@ -8,19 +8,33 @@ World::Task& World::plan(Time when) {
   if (unused_.empty()) unused_.push_back(&tasks_.emplace_back());
   Task& task = *unused_.back();
   unused_.pop_back();
-  events_.push_back({std::max(when, now_), planned_++, &task});
-  std::push_heap(events_.begin(), events_.end(), Later{});
+  if (when <= now_) {
+    at_once_.push_back({now_, planned_++, &task});
+  } else {
+    events_.push_back({when, planned_++, &task});
+    std::push_heap(events_.begin(), events_.end(), Later{});
+  }
   return task;
 }
 
+// Time does not go on while there is anything to do at once.
+bool World::is_next_at_once() const {
+  return !at_once_.empty() && (events_.empty() || Later{}(events_.front(), at_once_.front()));
+}
+
 bool World::step(Time end) {
-  if (events_.empty() || events_.front().when > end) {
+  Event event{};
+  if (is_next_at_once() && now_ <= end) {
+    event = at_once_.front();
+    at_once_.pop_front();
+  } else if (!events_.empty() && events_.front().when <= end) {
+    std::pop_heap(events_.begin(), events_.end(), Later{});
+    event = events_.back();
+    events_.pop_back();
+  } else {
     now_ = std::max(now_, end);
     return false;
   }
-  std::pop_heap(events_.begin(), events_.end(), Later{});
-  const Event event = events_.back();
-  events_.pop_back();
   now_ = event.when;
   (*event.task)();
   event.task->clear();

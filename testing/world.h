@@ -46,10 +46,12 @@ class World {
 
   // A task that is to happen then, and does nothing yet.
   Task& plan(Time when);
+  bool is_next_at_once() const;
 
   Time now_{};
   std::uint64_t planned_ = 0;
   std::vector<Event> events_;  // a heap
+  std::deque<Event> at_once_;  // planned for the moment at which they were planned
   std::deque<Task> tasks_;     // each stays where it is, and runs there
   std::vector<Task*> unused_;
 };
