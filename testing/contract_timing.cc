@@ -13,10 +13,30 @@ namespace {
 
 class TimingContract : public EngineContract {
  protected:
-  void note(const char* what, LocalTime since) {
-    const auto took = std::chrono::duration_cast<milliseconds>(BootClock::now() - since);
-    RecordProperty(what, static_cast<int>(took.count()));
+  static constexpr nanoseconds kNever = nanoseconds::max();
+
+  nanoseconds note(const char* what, LocalTime since) {
+    const nanoseconds took = BootClock::now() - since;
+    RecordProperty(what, static_cast<int>(took / 1ms));
+    return took;
   }
+  // The first owns, the second waits for it.
+  static bool stand_in_line(Node& first, Node& second) {
+    first.service->start();
+    if (!first.witness->waits_for_acquisitions(1)) return false;
+    second.service->start();
+    return eventually([&] { return second.service->status() == Status::kRunning; });
+  }
+  // How long it takes after the first has begun to stop; kNever when the second does not enter.
+  nanoseconds hand_over(Node& first, Node& second, const char* what) {
+    const LocalTime began = BootClock::now();
+    first.service->stop();
+    if (!second.witness->waits_for_acquisitions(1)) return kNever;
+    const nanoseconds took = note(what, began);
+    second.service->stop();
+    return took;
+  }
+  nanoseconds take_over_from_a_killed_owner(const ContendOptions& options);
 };
 
 SIMBA_CASE(TimingContract, AReleaseHandsOverByAHintAlone) {
@@ -24,16 +44,9 @@ SIMBA_CASE(TimingContract, AReleaseHandsOverByAHintAlone) {
   options.safety_poll = 0ms;
   Node first = node(name(), options), second = node(name(), options);
   if (!can_push(*first.store) || !can_push(*store)) GTEST_SKIP() << "this store cannot push";
-  first.service->start();
-  ASSERT_TRUE(first.witness->waits_for_acquisitions(1));
-  second.service->start();
-  ASSERT_TRUE(eventually([&] { return second.service->status() == Status::kRunning; }));
+  ASSERT_TRUE(stand_in_line(first, second));
   std::this_thread::sleep_for(200ms);  // it waits in earnest
-  const LocalTime began = BootClock::now();
-  first.service->stop();
-  EXPECT_TRUE(second.witness->waits_for_acquisitions(1)) << "the hint never came";
-  note("handover_ms", began);
-  second.service->stop();
+  EXPECT_NE(hand_over(first, second, "handover_ms"), kNever) << "the hint never came";
 }
 
 SIMBA_CASE(TimingContract, AReleaseHandsOverWithinASafetyPollWhenTheHintIsLost) {
@@ -41,15 +54,8 @@ SIMBA_CASE(TimingContract, AReleaseHandsOverWithinASafetyPollWhenTheHintIsLost) 
   options.safety_poll = 200ms;
   Node first = node(name(), options), second = node(name(), options);
   second.store->drop_hints();
-  first.service->start();
-  ASSERT_TRUE(first.witness->waits_for_acquisitions(1));
-  second.service->start();
-  ASSERT_TRUE(eventually([&] { return second.service->status() == Status::kRunning; }));
-  const LocalTime began = BootClock::now();
-  first.service->stop();
-  EXPECT_TRUE(second.witness->waits_for_acquisitions(1));
-  note("handover_without_hint_ms", began);
-  second.service->stop();
+  ASSERT_TRUE(stand_in_line(first, second));
+  EXPECT_NE(hand_over(first, second, "handover_without_hint_ms"), kNever);
 }
 
 SIMBA_CASE(TimingContract, TheDefaultsHandOverWithinTheirSafetyPoll) {
@@ -59,22 +65,31 @@ SIMBA_CASE(TimingContract, TheDefaultsHandOverWithinTheirSafetyPoll) {
   const bool pushes = can_push(*store);
   // A second without push; five with, should the hint be lost.
   const nanoseconds bound = pushes ? 15s : 4500ms;
-  nanoseconds least = nanoseconds::max();
+  nanoseconds least = kNever;
   for (int round = 0; round < 5 && least >= bound; ++round) {  // a busy machine is late by chance
     Node first = node(name(), options), second = node(name(), options);
     if (!pushes) second.store->cannot_push();
-    first.service->start();
-    ASSERT_TRUE(first.witness->waits_for_acquisitions(1));
-    second.service->start();
-    ASSERT_TRUE(eventually([&] { return second.service->status() == Status::kRunning; }));
-    const LocalTime began = BootClock::now();
-    first.service->stop();
-    ASSERT_TRUE(second.witness->waits_for_acquisitions(1));
-    least = std::min<nanoseconds>(least, BootClock::now() - began);
-    note("default_handover_ms", began);
-    second.service->stop();
+    ASSERT_TRUE(stand_in_line(first, second));
+    least = std::min(least, hand_over(first, second, "default_handover_ms"));
   }
   EXPECT_LT(least, bound);
+}
+
+// How long after the end of the lease.
+nanoseconds TimingContract::take_over_from_a_killed_owner(const ContendOptions& options) {
+  Node killed = node(name(), options), heir = node(name(), options);
+  if (!stand_in_line(killed, heir)) return kNever;
+  killed.store->go_down();  // nothing of it reaches the store any more
+  const Observation last = observe(*store, name());
+  const LocalTime began = BootClock::now();
+  if (!heir.witness->waits_for_acquisitions(1)) return kNever;
+  const nanoseconds took = note("takeover_ms", began);
+  const Observation taken = observe(*store, name());
+  EXPECT_GT(taken.owner.token, last.owner.token);
+  EXPECT_GT(taken.now, last.owner.transition_at) << "entered early";
+  heir.service->stop();
+  killed.service->stop();
+  return took - (last.owner.transition_at - last.now);
 }
 
 SIMBA_CASE(TimingContract, AKilledOwnersMutexIsTakenOverAfterItsLeaseAndNotBefore) {
@@ -82,21 +97,13 @@ SIMBA_CASE(TimingContract, AKilledOwnersMutexIsTakenOverAfterItsLeaseAndNotBefor
   options.ttl = 4s;  // it is still its own when it is killed
   options.transition = 1s;
   options.renew_at = 0.1;
-  Node killed = node(name(), options), heir = node(name(), options);
-  killed.service->start();
-  ASSERT_TRUE(killed.witness->waits_for_acquisitions(1));
-  heir.service->start();
-  ASSERT_TRUE(eventually([&] { return heir.service->status() == Status::kRunning; }));
-  killed.store->go_down();  // nothing of it reaches the store any more
-  const Observation last = observe(*store, name());
-  const LocalTime began = BootClock::now();
-  ASSERT_TRUE(heir.witness->waits_for_acquisitions(1));
-  note("takeover_ms", began);
-  const Observation taken = observe(*store, name());
-  EXPECT_GT(taken.owner.token, last.owner.token);
-  EXPECT_GT(taken.now, last.owner.transition_at) << "entered early";
-  heir.service->stop();
-  killed.service->stop();
+  // The jitter, and a safety poll for where waiters queue and nobody tells them.
+  const nanoseconds bound = options.jitter.to + 10s;
+  nanoseconds least = kNever;
+  for (int round = 0; round < 3 && least >= bound; ++round) {  // a busy machine is late by chance
+    least = std::min(least, take_over_from_a_killed_owner(options));
+  }
+  EXPECT_LT(least, bound) << "it had not waited for the end of the lease";
 }
 
 SIMBA_CASE(TimingContract, EveryWaiterGetsItsTurn) {
