@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/contend_service_fixture.h"
+#include "testing/fake_executor.h"
 
 namespace simba {
 namespace {
@@ -74,28 +75,51 @@ TEST_F(ContendServiceTest, AStopThatWorkOutlivesIsFalseWhateverEndedTheTerm) {
   EXPECT_TRUE(waits_for({"acquired", "released"}));
 }
 
-TEST_F(ContendServiceTest, TheOldWorkOfAnAbandonedTermNeverOverlapsTheNew) {
-  std::atomic<bool> go_on{false};
-  std::atomic<int> inside{0}, worst{0};
-  on_acquired = [&](const MutexState&) {
-    worst = std::max(worst.load(), ++inside);
-    while (!go_on) std::this_thread::sleep_for(1ms);
+// A client in virtual time.
+class EndlessTimeTest : public ContendServiceTest {
+ protected:
+  const std::shared_ptr<testing::FakeExecutor> executor = std::make_shared<testing::FakeExecutor>();
+  Client own{make_memory(executor->store_clock()), [this] {
+               ClientOptions options = with(long_lease());
+               options.executor = executor;
+               return options;
+             }()};
+};
+
+TEST_F(EndlessTimeTest, TheOldWorkOfAnAbandonedTermNeverOverlapsTheNew) {
+  MutexContendService service(own, contender);
+  int inside = 0, worst = 0;
+  on_acquired = [&](const MutexState& state) {
+    worst = std::max(worst, ++inside);
+    if (heard().size() == 1) {  // the old work goes on for hours
+      service.stop(20ms);
+      executor->advance(1h);
+      EXPECT_EQ(state.term.loss().reason, LossReason::kAbandoned);
+      service.start();
+      executor->advance(1h);
+      EXPECT_TRUE(service.is_owner()) << "it was not to own before its old work is done";
+    }
     --inside;
   };
-  MutexContendService service(client, contender, short_lease());
   service.start();
-  EXPECT_TRUE(waits_for({"acquired"}));
-  EXPECT_FALSE(service.stop(20ms));
-  service.start();
-  EXPECT_TRUE(eventually([&] { return service.is_owner(); }));
-  std::this_thread::sleep_for(100ms);
+  executor->advance(1s);
+  EXPECT_EQ(heard(), (Words{"acquired", "released", "acquired"}));
   EXPECT_EQ(worst, 1);
-  go_on = true;
-  ASSERT_TRUE(eventually([&] { return heard().size() >= 3; }));
-  EXPECT_EQ(heard()[1], "released");
-  EXPECT_EQ(heard()[2], "acquired");
-  service.stop();
-  EXPECT_EQ(worst, 1);
+}
+
+// It contends no more.
+TEST_F(EndlessTimeTest, AServiceThatWasDestroyedInOnReleasedIsOver) {
+  auto service = std::make_unique<MutexContendService>(own, contender);
+  on_released = [&](const MutexState&) { service.reset(); };
+  service->start();
+  executor->run();
+  ASSERT_EQ(heard(), Words{"acquired"});
+  const Term term = service->term();
+  own.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow);
+  executor->advance(1h);
+  EXPECT_EQ(service, nullptr);
+  EXPECT_EQ(heard(), (Words{"acquired", "released"}));
+  EXPECT_TRUE(own.observe("m").is_free());
 }
 
 TEST_F(ContendServiceTest, StopInACallbackReturnsAtOnce) {
@@ -143,8 +167,6 @@ TEST_F(ContendServiceTest, AServiceMayBeDestroyedInOnReleased) {
   client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow);
   EXPECT_TRUE(eventually([&] { return gone.load(); }));
   EXPECT_TRUE(eventually([&] { return row().is_free(); }));
-  std::this_thread::sleep_for(50ms);
-  EXPECT_EQ(heard(), (Words{"acquired", "released"})) << "it went on contending";
 }
 
 TEST_F(ContendServiceTest, TheLastHandleMayGoInACallback) {
@@ -193,7 +215,11 @@ TEST_F(ContendServiceTest, NoNoticeComesAfterStopHasReturned) {
   service.stop();
   EXPECT_EQ(slow->ended, slow->begun) << "stopped, and still in a callback";
   const int begun = slow->begun;
-  std::this_thread::sleep_for(300ms);
+  MutexContendService witness(client, contender);  // who would be told at the same time
+  release("x");
+  witness.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  witness.stop();
   EXPECT_EQ(slow->begun, begun) << "told after stop()";
 }
 
