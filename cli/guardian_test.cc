@@ -89,6 +89,21 @@ TEST_F(GuardianTest, EndsTheProgramInTimeWhenSimbaIsStopped) {
   EXPECT_EQ(process->wait(), exit_code::kLost);
 }
 
+// By its own timer, and in time for the program to tidy up.
+TEST_F(GuardianTest, AsksTheProgramToEndBeforeItKillsWhenSimbaIsStopped) {
+  const auto process =
+      start_script({"--ttl", "2s", "--transition", "8s", "--kill-after", "5s", "x"},
+                   "trap 'echo asked > tidied; exit 0' TERM; echo $$ > pid; "
+                   "while :; do sleep 0.01; done");
+  const pid_t program = pid_in("pid");
+  ASSERT_GT(program, 0);
+  process->signal(SIGSTOP);
+  EXPECT_TRUE(eventually([&] { return !is_alive(program); }));
+  EXPECT_EQ(read_file(file("tidied")), "asked\n") << "it was killed without a word";
+  process->signal(SIGCONT);
+  EXPECT_EQ(process->wait(), exit_code::kLost);
+}
+
 TEST_F(GuardianTest, EndsTheProgramAtOnceWhenSimbaIsKilled) {
   // The end of the lease is longer away than the patience below.
   const auto process = start_script({"--ttl", "60s", "--transition", "60s", "x"}, kWilling);
