@@ -15,17 +15,26 @@ class SqlServerTest : public SqlServerFixture {};
 TEST_F(SqlServerTest, KilledAndStartedAgainDuringContentionItIsGoneOnWith) {
   start();
   const Rivals rivals(open(), open());
+  const auto store = open();
   ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); }));
   for (int round = 0; round < 3; ++round) {
-    const Token before = rivals.token();
+    const std::string kept = "kept-" + std::to_string(round);
+    const Observation held = observed(contend(*store, {kept, "owner~1", 0, 0, 10min, 10min}));
+    ASSERT_EQ(held.owner.id, "owner~1");
     crash();
+    EXPECT_THAT(error_of([&] { take(*store, kept, "rival~1"); }),
+                AllOf(StartsWith("the store cannot be reached"), HasSubstr("127.0.0.1:")));
     if (round == 1) {
       // Longer than a lease: nobody believes in it any more.
       EXPECT_TRUE(eventually([&] { return !rivals.somebody_owns(); }, 3100ms));
     }
     server->start();
     ASSERT_TRUE(eventually([&] { return rivals.somebody_owns(); })) << "round " << round;
-    EXPECT_GE(rivals.token(), before) << "a term was forgotten";
+    Observation seen;
+    ASSERT_TRUE(eventually(
+        [&] { return error_of([&] { seen = take(*store, kept, "rival~1"); }) == "none"; }));
+    EXPECT_EQ(seen.owner.id, "owner~1") << "what was answered was forgotten";
+    EXPECT_EQ(seen.owner.token, held.owner.token);
   }
   EXPECT_EQ(rivals.both(), 0);
 }
