@@ -45,6 +45,7 @@ constexpr Named kBenchmarks[] = {
     {"postgres-seed", postgres_seed},
     {"postgres-lost", postgres_lost},
     {"postgres-hand-over", postgres_hand_over},
+    {"postgres-crowd", postgres_hand_over_to_one_of_many},
     {"postgres-renewal", postgres_renewal},
 #endif
 #ifdef SIMBA_BENCH_MONGODB

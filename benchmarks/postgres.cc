@@ -1,8 +1,9 @@
 // PostgreSQL: lock and unlock, a lost attempt, a hand-over and renewals, against the raw
-// statements.
+// statements; a hand-over to one of many.
 #include <memory>
 #include <utility>
 
+#include "benchmarks/crowd.h"
 #include "benchmarks/held.h"
 #include "benchmarks/raw_postgres.h"
 #include "benchmarks/sql_rows.h"
@@ -107,6 +108,15 @@ void postgres_hand_over(const Settings& settings, Report& report) {
     return play_catch(make_balls(url, "first"), board,
                       {settings.program, "--peer", "postgres-catch", url, board}, settings.seconds);
   });
+}
+
+void postgres_hand_over_to_one_of_many(const Settings& settings, Report& report) {
+  const auto server = start("postgres hand-over to 1 of many", report);
+  if (!server) return;
+  Crowd crowd{
+      .store = "postgres", .waiters = {1, 32, 200}, .url = {}, .settle_ms = 1'000, .note = {}};
+  crowd.url = [&](int) { return server->url(); };
+  add_crowd_rows(crowd, settings, report);
 }
 
 int postgres_catch_peer(char** arguments) {

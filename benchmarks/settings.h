@@ -44,6 +44,7 @@ void postgres_pair(const Settings&, Report&);
 void postgres_seed(const Settings&, Report&);
 void postgres_lost(const Settings&, Report&);
 void postgres_hand_over(const Settings&, Report&);
+void postgres_hand_over_to_one_of_many(const Settings&, Report&);
 void postgres_renewal(const Settings&, Report&);
 void redis_pair(const Settings&, Report&);
 void redis_threads(const Settings&, Report&);
