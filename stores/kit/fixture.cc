@@ -8,9 +8,15 @@
 namespace simba::kit::fixture {
 namespace {
 
-ClientOptions with_errors_in(const Lines& lines) {
+using Moment = std::shared_ptr<std::atomic<LocalTime>>;
+
+ClientOptions watched(const Lines& errors, const Lines& log, const Moment& renewed) {
   ClientOptions options;
-  options.on_event = [write = lines.sink()](const Event& event) {
+  options.log = log.sink();
+  options.on_event = [write = errors.sink(), renewed](const Event& event) {
+    if (event.kind == Event::Kind::kAcquired || event.kind == Event::Kind::kRenewed) {
+      *renewed = BootClock::now();
+    }
     if (event.error == nullptr) return;
     write(LogLevel::kWarning, event.error->code().message() + ": " + event.error->what());
   };
@@ -126,8 +132,26 @@ bool Contender::is_renewed() const {
 }
 
 Afflicted::Afflicted(std::shared_ptr<Store> store)
-    : client_(std::move(store), with_errors_in(errors_)),
+    : client_(std::move(store), watched(errors_, log_, renewed_)),
       contender_(client_, "report", short_lease()) {}
+
+void Afflicted::expect_end(const std::string& advice, const std::function<void()>& again) const {
+  LocalTime believed{};  // the last time at which it was, or a little earlier
+  ASSERT_TRUE(eventually(
+      [&] {
+        const LocalTime now = BootClock::now();
+        if (!is_owner()) return true;
+        believed = now;
+        again();
+        return false;
+      },
+      kLongPatience));
+  const ContendOptions lease = short_lease();
+  EXPECT_LE((believed - renewed_->load()) / 1ms, (lease.ttl + lease.transition) / 1ms)
+      << "it was believed past its lease";
+  EXPECT_TRUE(eventually([&] { return log_.count(advice) > 0; }, kLongPatience))
+      << "of what to do the log has no word: " << ::testing::PrintToString(log_.all());
+}
 
 ContendOptions lease(milliseconds ttl, milliseconds transition) {
   ContendOptions options;

@@ -84,16 +84,24 @@ class Contender {
   std::unique_ptr<MutexContendService> service_;
 };
 
-// A contender on "report" that meets trouble, and what its calls were told.
+// A contender on "report" with a short lease that meets trouble, and what its calls were told.
 class Afflicted {
  public:
   explicit Afflicted(std::shared_ptr<Store> store);
   // One of its calls failed with this in the error, which begins with the kind of trouble.
   bool was_told(const std::string& part) const { return errors_.count(part) > 0; }
   bool is_owner() const { return contender_.is_owner(); }
+  // It was owner, and the store is out of its reach from now on: it is believed no longer than its
+  // last renewal lasts, and the log says what to do. `again` is called until then: what cuts
+  // connections does not see those that are on their way.
+  void expect_end(
+      const std::string& advice, const std::function<void()>& again = [] {}) const;
 
  private:
-  const Lines errors_;
+  const Lines errors_, log_;
+  // When it got the lease that it has: later than that was counted from, by what the event took.
+  const std::shared_ptr<std::atomic<LocalTime>> renewed_ =
+      std::make_shared<std::atomic<LocalTime>>();
   const Client client_;
   const Contender contender_;
 };

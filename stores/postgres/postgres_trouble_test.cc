@@ -114,6 +114,16 @@ TEST_F(PostgresTroubleTest, AServerThatOnlyReads) {
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
+TEST_F(PostgresTroubleTest, AnOwnerWhoseServerOnlyReadsFromNowOnLosesItsTermInTime) {
+  prepare_user();
+  const Afflicted contender(open(user));
+  ASSERT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+  admin()("ALTER ROLE " + user + " SET default_transaction_read_only = on");
+  contender.expect_end("target_session_attrs=read-write", [&] { cut_connections(); });
+  admin()("ALTER ROLE " + user + " RESET default_transaction_read_only");
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
 TEST_F(PostgresTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
   prepare_user("CONNECTION LIMIT 3");
   const auto store = open(user);
