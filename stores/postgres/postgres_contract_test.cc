@@ -1,6 +1,7 @@
 #include <libpq-fe.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -8,6 +9,7 @@
 #include "simba/postgres.h"
 #include "stores/kit/documented.h"
 #include "stores/kit/server_contract.h"
+#include "testing/servers/postgres_server.h"
 
 namespace simba::testing {
 namespace {
@@ -76,6 +78,40 @@ class PostgresContract : public ServerContract {
 };
 
 SIMBA_CONTRACT(Postgres, [] { return std::make_unique<PostgresContract>(); })
+
+// Through PgBouncer, which lends a server connection for one transaction: the statements are sent
+// another way there. Where there is none, or the server is yours, that way without it.
+class PooledContract : public PostgresContract {
+ private:
+  std::shared_ptr<Store> open() override {
+    const std::string direct = url_apart("pooler=transaction&application_name=pooled-");
+    if (!bouncer_ && server().is_shared()) start_bouncer();
+    return open_postgres(
+        postgres_options(bouncer_ ? bouncer_->url(direct.substr(direct.find("pooler="))) : direct));
+  }
+
+  void start_bouncer() try {
+    const std::string to = server().url();
+    const int port = std::stoi(to.substr(to.find(':', to.find('@')) + 1));
+    bouncer_ = std::make_unique<servers::PgBouncer>(static_cast<std::uint16_t>(port));
+    bouncer_->start();
+  } catch (const servers::Unavailable&) {
+  }
+
+  std::unique_ptr<servers::PgBouncer> bouncer_;
+};
+
+[[maybe_unused]] const bool kAdded =
+    add_contract("PostgresPooled", [] { return std::make_unique<PooledContract>(); },
+                 {"AHeldMutexIsNotTakenByAnother", "ARepeatedTakeOfTheSameWireIdKeepsItsToken",
+                  "ARenewalNeverRetakesWhatHasExpired", "ARenewalNeedsTheTokenOfTheTerm",
+                  "ALateReleaseOfAnEarlierTermChangesNothing",
+                  "TokensGrowOverReleasesExpiriesEvictionsAndReconnects",
+                  "OfManyWhoClaimAtOnceOneIsGranted", "AHundredClaimsAreAnsweredInOrder",
+                  "OneBadClaimDoesNotFailItsNeighbours", "OneBlockedRowDoesNotHoldUpItsNeighbours",
+                  "ManyMutexesOfOneProcessAreAllRenewed", "ManyMutexesAreObservedInOneCallInOrder",
+                  "TheListIsSortedAndKnowsPrefixAndLimit", "AnEvictionTakesTheNameAndKeepsTheLease",
+                  "AnEvictionCanFreeAtOnce", "CriticalSectionsNeverOverlap"});
 
 }  // namespace
 }  // namespace simba::testing

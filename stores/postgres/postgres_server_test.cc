@@ -61,10 +61,11 @@ class PgBouncerTest : public PostgresServerTest {
     } catch (const servers::Unavailable& reason) {
       GTEST_SKIP() << reason.what();
     }
-    start();
+    start(settings());
     bouncer = std::make_unique<PgBouncer>(server->port(), 2);
     bouncer->start();
   }
+  virtual PostgresSettings settings() const { return {}; }
   std::unique_ptr<PgBouncer> bouncer;
 };
 
@@ -91,12 +92,41 @@ TEST_F(PgBouncerTest, IsDetectedSaidOnceAndWorksFromManyThreads) {
   EXPECT_GT(granted, 0);
   EXPECT_EQ(log.count("a pooler answers instead of the server"), 1U);
   EXPECT_EQ(store->watch("one", {}, [] {}), nullptr) << "waiters poll";
-  // Nothing of ours stays behind on connections that others get too.
-  Admin after(server->url());
-  EXPECT_EQ(after("SELECT count(*) FROM pg_prepared_statements"), "0");
-  Admin through(bouncer->url());
-  EXPECT_EQ(through("SHOW lock_timeout"), "0");
+  // Nothing of ours stays behind on connections that others get too: a transaction has one of them.
+  Admin one(bouncer->url()), other(bouncer->url());
+  for (Admin* each : {&one, &other}) {
+    (*each)("BEGIN");
+    EXPECT_EQ((*each)("SELECT count(*) FROM pg_prepared_statements"), "0");
+    EXPECT_EQ((*each)("SHOW lock_timeout"), "0");
+  }
+  EXPECT_NE(one("SELECT pg_backend_pid()"), other("SELECT pg_backend_pid()"));
 }
+
+// The server's setting would lose what it answered in the last seconds.
+class PostgresDurabilityTest : public PgBouncerTest {
+ protected:
+  PostgresSettings settings() const override {
+    return {{{"synchronous_commit", "off"}, {"wal_writer_delay", "10000"}}, {}, false};
+  }
+  void expect_kept(const std::string& url, const std::vector<const char*>& mutexes) {
+    std::vector<Claim> claims;
+    for (const char* mutex : mutexes) claims.push_back({mutex, "owner~1", 0, 0, 10min, 10min});
+    const auto store = open_postgres(options(url));
+    const Token token = observed(store->contend(claims, soon()).at(0)).owner.token;
+    server->crash();
+    server->start();
+    const auto after = open();
+    const Observation seen = take(*after, "a", "rival~1");
+    EXPECT_EQ(seen.owner.id, "owner~1") << "what was answered was forgotten";
+    EXPECT_EQ(seen.owner.token, token);
+  }
+};
+
+TEST_F(PostgresDurabilityTest, WhatWasAnsweredSurvivesACrashWhateverTheServersSetting) {
+  expect_kept(server->url(), {"a"});
+}
+
+TEST_F(PostgresDurabilityTest, BehindAPoolerToo) { expect_kept(bouncer->url(), {"a", "b"}); }
 
 // What a session holds belongs to whoever is lent its connection next, and ends with it.
 TEST_F(PgBouncerTest, SessionLocksBehindAPoolerATermHangsOnNoConnection) {

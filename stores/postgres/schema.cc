@@ -20,10 +20,7 @@ std::string session_settings(int server_version) {
       "SELECT set_config('statement_timeout', '30000', false),"
       " set_config('lock_timeout', '10000', false),"
       " set_config('default_transaction_isolation', 'read committed', false),"
-      " set_config('plan_cache_mode', 'force_generic_plan', false),"
-      // What was acknowledged must survive a crash of the server.
-      " CASE WHEN current_setting('synchronous_commit') = 'off'"
-      " THEN set_config('synchronous_commit', 'on', false) END";
+      " set_config('plan_cache_mode', 'force_generic_plan', false)";
   if (server_version >= 140'000) {
     sql += ", set_config('client_connection_check_interval', '1000', false)";
   }
