@@ -114,6 +114,30 @@ TEST_F(InitServersTest, APostgresTableWithAWrongTypeOrWithoutItsKeyIsRefused) {
   expect_refused("ADD PRIMARY KEY (mutex)");
 }
 
+// Names are compared byte by byte.
+TEST_F(InitServersTest, APostgresTableThatTakesOneNameForAnotherIsRefused) {
+  if (!use_table("postgres")) return;
+  const auto columns = [&](const std::string& mutex, const std::string& owner) {
+    return "CREATE TABLE " + place() + " (mutex " + mutex +
+           " PRIMARY KEY, acquired_at bigint, ttl_at bigint, transition_at bigint, owner_id " +
+           owner + ", version bigint, fencing_token bigint)";
+  };
+  sql(columns("character(66)", "text"));
+  expect_refused("has a column mutex of the type character");
+  sql("DROP TABLE " + place());
+  const std::string collation = place() + "_ci";
+  sql("CREATE COLLATION " + collation +
+      " (provider = icu, locale = 'und-u-ks-level2', deterministic = false)");
+  sql(columns("text COLLATE " + collation, "text"));
+  expect_refused("ALTER COLUMN mutex TYPE varchar(66) COLLATE \"C\"");
+  sql("DROP TABLE " + place());
+  sql(columns("text", "text COLLATE " + collation));
+  expect_refused("ALTER COLUMN owner_id TYPE varchar(128) COLLATE \"C\"");
+  sql("ALTER TABLE " + place() + " ALTER COLUMN owner_id TYPE varchar(128) COLLATE \"C\"");
+  EXPECT_THAT(ask({"init"}).out, HasSubstr(" was there already\n"));
+  sql("DROP COLLATION " + collation);
+}
+
 TEST_F(InitServersTest, AnOldPostgresTableGetsItsTokens) {
   if (!use_table("postgres")) return;
   sql("CREATE TABLE " + place() +

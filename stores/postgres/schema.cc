@@ -56,11 +56,13 @@ void prepare_once(Connection& connection, std::span<const Statement> statements,
   }
 }
 
-// Names, types, and whether the column alone is unique.
+// Names, types, whether the column alone is unique, and whether it is equal only to the same bytes.
 std::string columns_sql(const std::string& quoted_table) {
   return "SELECT a.attname::text, format_type(a.atttypid, NULL), EXISTS (SELECT FROM pg_index i"
          " WHERE i.indrelid = a.attrelid AND i.indisunique AND i.indpred IS NULL"
-         " AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)::text"
+         " AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum)::text,"
+         " coalesce((SELECT c.collisdeterministic FROM pg_collation c"
+         " WHERE c.oid = a.attcollation), true)::text"
          " FROM pg_attribute a WHERE a.attrelid = to_regclass('" +
          quoted_table + "') AND a.attnum > 0 AND NOT a.attisdropped";
 }
@@ -75,7 +77,7 @@ constexpr const char* kOtherTable =
 
 bool is_fitting(std::string_view column, std::string_view type) {
   const bool is_text = column == "mutex" || column == "owner_id";
-  return is_text ? type == "character varying" || type == "text" || type == "character"
+  return is_text ? type == "character varying" || type == "text"  // not character, which is padded
                  : type == "bigint" || (column == "version" && type == "integer");
 }
 
@@ -104,6 +106,12 @@ TableState look_at_table(Connection& connection, LocalTime deadline) {
     if (!is_fitting(name, found.text(row, 1))) {
       refuse(endpoint, "has a column " + std::string(name) + " of the type " +
                            std::string(found.text(row, 1)) + kOtherTable);
+    }
+    if (found.text(row, 3) != "true") {
+      refuse(endpoint, "takes other names for the same in its column " + std::string(name) +
+                           " (its collation is not deterministic): run ALTER TABLE " +
+                           endpoint.quoted_table() + " ALTER COLUMN " + std::string(name) +
+                           " TYPE varchar(" + (name == "mutex" ? "66" : "128") + ") COLLATE \"C\"");
     }
   }
   if (found.text(row_of("mutex"), 2) != "true") {
