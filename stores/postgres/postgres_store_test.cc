@@ -106,6 +106,33 @@ TEST_F(PostgresStoreTest, TheServersLimitIsBelowTheDeadlineOfEachCall) {
   EXPECT_GT(limit_in(200s), 150s);
 }
 
+TEST_F(PostgresStoreTest, ContendsInATableOfASchema) {
+  const std::string schema = table + "_schema";
+  admin()("CREATE SCHEMA " + schema);
+  const auto open_there = [&](const std::string& name) {
+    PostgresOptions there = options({}, "application_name=" + table + name);
+    there.table = schema + ".locks";
+    return open_postgres(there);
+  };
+  const auto store = open_there("first"), other = open_there("second");
+  std::vector<Claim> claims{{"a", "x~1", 0, 0, 10s, 6s}, {"b", "x~1", 0, 0, 10s, 6s}};
+  const Answers taken = store->contend(claims, soon());  // it makes the table
+  for (std::size_t i = 0; i < 2; ++i) claims[i].token = observed(taken[i]).owner.token;
+  EXPECT_EQ(take(*other, "a", "y~1").owner.id, "x~1");
+  EXPECT_EQ(renew(*store, "a", "x~1", claims[0].token).owner.id, "x~1");
+  EXPECT_EQ(observed(store->contend(claims, soon()).at(1)).owner.token, claims[1].token);
+  EXPECT_EQ(other->list("", 10, soon()).size(), 2U);
+  EXPECT_EQ(admin()("SELECT count(*) FROM " + schema + ".locks"), "2");
+  std::atomic<int> wakes{0};
+  const auto watch = other->watch("a", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
+  wakes = 0;
+  store->release(claims, soon());
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "the channel has another name";
+  EXPECT_EQ(take(*other, "a", "y~1").owner.id, "y~1");
+  admin()("DROP SCHEMA " + schema + " CASCADE");
+}
+
 TEST_F(PostgresStoreTest, IsNotMisledByTheRolesSettings) {
   prepare_user();
   admin()("ALTER ROLE " + user + " SET default_transaction_isolation = 'serializable'");
