@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -43,12 +44,25 @@ class PatientStore : public Store {
   static auto insist(LocalTime deadline, const Call& call) -> decltype(call()) {
     while (true) {
       try {
-        return call();
+        auto result = call();
+        if (!is_in_trouble(result) || BootClock::now() >= deadline) return result;
       } catch (const Error& error) {
         if (!error.is_transient() || BootClock::now() >= deadline) throw;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
     }
+  }
+
+  // One of many can be in trouble alone.
+  static bool is_in_trouble(const Answers& answers) {
+    return std::any_of(answers.begin(), answers.end(), [](const Answer& answer) {
+      const auto* error = std::get_if<Error>(&answer);
+      return error && error->is_transient();
+    });
+  }
+  template <typename Other>
+  static bool is_in_trouble(const Other&) {
+    return false;
   }
 
   const std::shared_ptr<Store> store_;
