@@ -1,12 +1,9 @@
 #include "stores/mysql/bell.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <utility>
 
 #include "stores/mysql/literal.h"
@@ -17,8 +14,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How long a bell that nobody wants any more is kept: whoever takes turns waits again soon.
-constexpr auto kLinger = 5s;
 // How often a place is looked for that others have.
 constexpr std::chrono::seconds kTryAgain{2};
 // Not longer: nobody can alter the table meanwhile.
@@ -52,8 +47,8 @@ void note_unheard(Connection& connection, const Failure& error) {
   if (error.is(number::kKillDenied)) {
     connection.endpoint().note_once(
         Endpoint::Note::kForeignWaiter,
-        "somebody waits as another user of the server, and cannot be woken: he polls once a "
-        "second; contenders of one mutex should have one user");
+        "somebody waits as another user of the server, and cannot be woken: he looks every two "
+        "seconds; contenders of one mutex should have one user");
   } else if (!error.is(number::kUnknownThread) && error.errc() == Errc::kUnreachable) {
     throw Failure(error);
   }
@@ -82,43 +77,6 @@ void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline) {
     note_unheard(connection, error);
   }
   connection.query("DO RELEASE_LOCK(" + hand + ")", deadline);
-}
-
-Bells::Bells() : changed_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (changed_ >= 0) return;
-  throw Error(Errc::kUnreachable, "mysql: there is no file descriptor left to wait with");
-}
-
-Bells::~Bells() { ::close(changed_); }
-
-std::shared_ptr<Bells::Bell> Bells::want(std::string_view mutex) {
-  const std::lock_guard lock(guard_);
-  auto it = bells_.find(mutex);
-  const bool is_new = it == bells_.end();
-  if (is_new) it = bells_.emplace(mutex, std::make_shared<Bell>()).first;
-  ++it->second->wanted;
-  if (is_new) eventfd_write(changed_, 1);
-  return it->second;
-}
-
-void Bells::drop(const std::shared_ptr<Bell>& bell) {
-  const std::lock_guard lock(guard_);
-  if (--bell->wanted == 0) bell->unwanted_since = BootClock::now();
-}
-
-void Bells::clear_descriptor() const {
-  eventfd_t ignored = 0;
-  eventfd_read(changed_, &ignored);
-}
-
-std::vector<Bells::Wanted> Bells::all(LocalTime now) {
-  const std::lock_guard lock(guard_);
-  std::erase_if(bells_, [&](const auto& each) {
-    return each.second->wanted == 0 && now - each.second->unwanted_since > kLinger;
-  });
-  std::vector<Wanted> out;
-  for (const auto& [mutex, bell] : bells_) out.push_back({mutex, bell});
-  return out;
 }
 
 BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells> bells,
@@ -163,7 +121,10 @@ void BellSource::read(const kit::StopSignal& stop, const Hint& hint) {
   if (std::exchange(was_rung_, false) && !stop.pause(kAfterRing)) return;
   bells_->clear_descriptor();
   try {
+    if (is_unsure_) start_over();
+    is_unsure_ = true;
     register_wanted(hint);
+    is_unsure_ = false;
     if (!has_slot()) return idle(stop);
     wait_in_server(stop);
   } catch (const Failure& error) {
@@ -177,12 +138,22 @@ void BellSource::read(const kit::StopSignal& stop, const Hint& hint) {
   if (was_rung_) hint({});
 }
 
+// A ring, or a deadlock, ended a statement half way: which locks it has got or given back nobody
+// knows, and one that is got twice has to be given back twice.
+void BellSource::start_over() {
+  for (const auto& [mutex, held] : held_) held.bell->is_live = false;
+  held_.clear();
+  try_again_ = {};
+  connection_.query("DO RELEASE_ALL_LOCKS()", BootClock::now() + endpoint_->connect_timeout());
+}
+
 void BellSource::let_go(const std::vector<Bells::Wanted>& wanted) {
   std::string sql;
   for (auto it = held_.begin(); it != held_.end();) {
     const bool is_wanted =
         std::any_of(wanted.begin(), wanted.end(),
                     [&](const Bells::Wanted& each) { return each.bell == it->second.bell; });
+    if (!is_wanted) it->second.bell->is_live = false;
     if (!is_wanted && it->second.slot != 0) {
       sql += (sql.empty() ? "DO RELEASE_LOCK(" : ", RELEASE_LOCK(") +
              literal(bell_of(*endpoint_, it->first) + it->second.slot) + ')';
@@ -201,10 +172,12 @@ void BellSource::register_wanted(const Hint& hint) {
   std::string sql;
   for (const Bells::Wanted& each : wanted) {
     const auto it = held_.find(each.mutex);
-    if (it != held_.end() && (it->second.slot != 0 || !tries_again)) continue;
+    const bool tried_for_all = it != held_.end() && it->second.contends == each.contends;
+    if (it != held_.end() && (it->second.slot != 0 || (tried_for_all && !tries_again))) continue;
     const std::string bell = bell_of(*endpoint_, each.mutex);
-    sql += (sql.empty() ? "SELECT " : ", ") + ("IF(GET_LOCK(" + literal(bell + 'a')) +
-           ", 0) = 1, 1, IF(GET_LOCK(" + literal(bell + 'b') + ", 0) = 1, 2, 0))";
+    sql += (sql.empty() ? "SELECT " : ", ") + ("IF(GET_LOCK(" + literal(bell + 'b')) +
+           ", 0) = 1, 2, " +
+           (each.contends ? "IF(GET_LOCK(" + literal(bell + 'a') + ", 0) = 1, 1, 0))" : "0)");
     tried.push_back(&each);
   }
   if (tried.empty()) return;
@@ -212,7 +185,11 @@ void BellSource::register_wanted(const Hint& hint) {
   if (!got.next()) refuse_answer(endpoint_->where(), "has no row");
   for (unsigned i = 0; i < tried.size(); ++i) {
     const std::uint64_t slot = got.number(i);
-    held_[tried[i]->mutex] = {tried[i]->bell, slot == 0 ? '\0' : slot == 1 ? 'a' : 'b'};
+    held_[tried[i]->mutex] = {tried[i]->bell,
+                              slot == 0   ? '\0'
+                              : slot == 1 ? 'a'
+                                          : 'b',
+                              tried[i]->contends};
   }
   if (lacks_slot()) try_again_ = now + kTryAgain;
   std::erase_if(tried, [&](const auto* each) { return held_[each->mutex].slot == 0; });
@@ -327,10 +304,12 @@ bool BellSource::wait_for_ring(int status, LocalTime deadline, const kit::StopSi
   }
 }
 
-// Somebody waits for another mutex: the connection has to get up for it.
-void BellSource::interrupt(const kit::StopSignal& stop) {
+// Somebody waits for another mutex: the connection has to get up for it. Where there is no other to
+// wake it, it does so by itself in a moment.
+void BellSource::interrupt(const kit::StopSignal& stop) try {
   Connection other(*endpoint_, stop);
   ring(other, connection_.id(), BootClock::now() + endpoint_->connect_timeout());
+} catch (const Error&) {
 }
 
 }  // namespace simba::mysql

@@ -2,18 +2,16 @@
 
 #include <sys/types.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "simba/time.h"
 #include "stores/kit/reader.h"
+#include "stores/mysql/bells.h"
 #include "stores/mysql/connection.h"
 #include "stores/mysql/endpoint.h"
 
@@ -30,9 +28,9 @@
 // connection that waits for the gate is waited for by nobody.
 //
 // There are two locks for each mutex, so that two processes can pass it to and fro; a third one
-// polls. A ring between two sleeps is not heard: so each sleep begins with a look whether the rows
-// were written meanwhile. Rung for a mutex that is not waited for, or not rung at all, costs time
-// and nothing else.
+// polls (bells.h has who gets them). A ring between two sleeps is not heard: so each sleep begins
+// with a look whether the rows were written meanwhile. Rung for a mutex that is not waited for, or
+// not rung at all, costs time and nothing else.
 //
 // One rings at a time, who holds a lock in the waiter's name: where two of them end the same sleep,
 // MariaDB lets one wait for two seconds, and with it every sleeper and whoever wants to connect.
@@ -50,45 +48,6 @@ std::string gate_of(const Endpoint& endpoint);
 // Ends the sleep of a connection that waits. Throws Error only where ours is lost.
 void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline);
 
-// Which mutexes this process waits for, and for which of them it would hear the bell.
-//
-// Threads: any.
-class Bells {
- public:
-  struct Bell {
-    std::size_t wanted = 0;      // guarded by the bells' lock
-    LocalTime unwanted_since{};  // likewise
-    std::atomic<bool> is_live{false};
-  };
-
-  Bells();
-  Bells(const Bells&) = delete;
-  Bells& operator=(const Bells&) = delete;
-  ~Bells();
-
-  std::shared_ptr<Bell> want(std::string_view mutex);
-  void drop(const std::shared_ptr<Bell>& bell);
-
-  // Readable after a mutex has been wanted that was not: for poll().
-  int descriptor() const { return changed_; }
-  void clear_descriptor() const;
-
-  struct Wanted {
-    std::string mutex;
-    std::shared_ptr<Bell> bell;
-  };
-  // Forgets what nobody has wanted for a while.
-  std::vector<Wanted> all(LocalTime now);
-
-  // Of the connection that waits; 0: none does.
-  std::atomic<std::uint64_t> connection_id{0};
-
- private:
-  const int changed_;
-  std::mutex guard_;
-  std::map<std::string, std::shared_ptr<Bell>, std::less<>> bells_;  // guarded by guard_
-};
-
 // The connection that waits for the bells.
 class BellSource : public kit::Source {
  public:
@@ -101,9 +60,11 @@ class BellSource : public kit::Source {
  private:
   struct Held {
     std::shared_ptr<Bells::Bell> bell;
-    char slot = 0;  // a or b; 0: others have both
+    char slot = 0;          // a or b; 0: others have them
+    bool contends = false;  // tried for both
   };
   void look_for_cluster();
+  void start_over();
   void register_wanted(const Hint& hint);
   void await_releases(const std::vector<const Bells::Wanted*>& tried);
   void let_go(const std::vector<Bells::Wanted>& wanted);
@@ -121,6 +82,7 @@ class BellSource : public kit::Source {
   Connection connection_;
   bool is_in_cluster_ = false;        // others may be on other nodes: a bell is never live
   std::map<std::string, Held> held_;  // by mutex
+  bool is_unsure_ = false;            // whether held_ is what the server has
   LocalTime try_again_{};             // for the slots that others have
   std::string writes_ = "-1";  // to the rows that are waited for, when they were last looked at
   bool was_rung_ = false;

@@ -28,6 +28,10 @@ class Listener {
   std::unique_ptr<Watch> add(std::string_view mutex, std::function<void()> wake);
   const std::shared_ptr<kit::SharedLog>& log() const { return listener_.log(); }
   void wake(std::string_view mutex) { listener_.wake(mutex); }
+  // See Bells.
+  void note(std::string_view mutex, std::string_view wire_id, const Observation& seen) {
+    bells_->note(mutex, wire_id, seen);
+  }
   // The connection of this process that waits; 0: none.
   std::uint64_t connection_id() const { return bells_->connection_id; }
 

@@ -20,6 +20,13 @@ class MysqlBellTest : public MysqlTest {
     asleep_ = BootClock::now();
     return count_connections(to_wait + " AND TIME = 0") == 1;
   }
+  // Who was refused the mutex and waits for it.
+  std::unique_ptr<Watch> wait_for(
+      Store& store, const std::string& mutex, std::function<void()> wake = [] {}) {
+    take(*open(), mutex, "holder~1");
+    EXPECT_EQ(take(store, mutex, "waiter~1").owner.id, "holder~1");
+    return store.watch(mutex, {}, std::move(wake));
+  }
   // How long the quickest took, from when somebody had fallen asleep.
   milliseconds best_of_many(const std::function<void(int round)>& run) {
     milliseconds best = milliseconds::max();
@@ -39,11 +46,11 @@ TEST_F(MysqlBellTest, AThirdProcessThatWaitsIsNotPromisedARing) {
   std::vector<std::unique_ptr<Watch>> watches;
   for (int i = 0; i < 2; ++i) {
     stores.push_back(open_elsewhere());
-    watches.push_back(stores.back()->watch("report", {}, [] {}));
+    watches.push_back(wait_for(*stores.back(), "report"));
     ASSERT_TRUE(eventually([&] { return watches.back()->is_live(); }));
   }
   stores.push_back(open_elsewhere());
-  watches.push_back(stores.back()->watch("report", {}, [] {}));
+  watches.push_back(wait_for(*stores.back(), "report"));
   // The same connection tries for both, and not for the second one first.
   const auto later = stores.back()->watch("sales", {}, [] {});
   ASSERT_TRUE(eventually([&] { return later->is_live(); }));
@@ -51,6 +58,82 @@ TEST_F(MysqlBellTest, AThirdProcessThatWaitsIsNotPromisedARing) {
   watches.erase(watches.begin());
   stores.erase(stores.begin());
   EXPECT_TRUE(eventually([&] { return watches[1]->is_live(); })) << "there is a place now";
+}
+
+// Neither who owns nor who only watches is in the way of the one who can take over.
+TEST_F(MysqlBellTest, AnOwnerGivesItsPlaceUpAndWhoOnlyWatchesLeavesOneToAWaiter) {
+  const Client owners(open_elsewhere());
+  auto owner = std::make_unique<Contender>(owners, "report", steady_lease());
+  ASSERT_TRUE(eventually([&] { return owner->is_owner(); }));
+  std::vector<std::shared_ptr<Store>> stores;
+  std::vector<std::unique_ptr<Watch>> watchers;
+  for (int i = 0; i < 2; ++i) {
+    stores.push_back(open_elsewhere());
+    watchers.push_back(stores.back()->watch("report", {}, [] {}));
+  }
+  EXPECT_TRUE(eventually([&] { return watchers[0]->is_live() || watchers[1]->is_live(); }))
+      << "the owner has kept its place";
+  const auto store = open_elsewhere();
+  EXPECT_NE(take(*store, "report", "waiter~1").owner.id, "waiter~1");
+  std::atomic<int> wakes{0};
+  const auto waiter = store->watch("report", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return waiter->is_live(); })) << "there was no place for it";
+  EXPECT_FALSE(watchers[0]->is_live() && watchers[1]->is_live());
+  wakes = 0;
+  owner.reset();
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+}
+
+TEST_F(MysqlBellTest, WhoHeldTheMutexForLongGetsAPlaceAgainWhenItWaits) {
+  const auto store = open_elsewhere(), other = open_elsewhere();
+  const Token token = take(*store, "report", "a~1").owner.token;
+  const auto watch = store->watch("report", {}, [] {});
+  take(*store, "report", "a~1");  // also the answer to one that watches already
+  EXPECT_TRUE(eventually([&] {
+    return admin()("SELECT IS_FREE_LOCK('" + bell_of(Endpoint(options()), "report") + "b')") == "1";
+  })) << "it has kept its place";
+  EXPECT_FALSE(watch->is_live());
+  release(*store, "report", "a~1", token);
+  take(*other, "report", "b~1");
+  EXPECT_EQ(observe(*store, "report").owner.id, "b~1");
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+}
+
+// A row that is locked, as by a release that is not committed, holds the registration up.
+TEST_F(MysqlBellTest, ARingWhileAWaiterRegistersCostsNeitherItsHintsNorAPlace) {
+  prepare_user();
+  const auto store = open_elsewhere(user);
+  const std::string registering = "FROM information_schema.PROCESSLIST WHERE USER = '" + user +
+                                  "' AND INFO LIKE '%LOCK IN SHARE MODE'";
+  std::string free = "SELECT 0";
+  for (int round = 0; round < 3; ++round) {
+    const std::string mutex = "m" + std::to_string(round);
+    take(*open(), mutex, "holder~1");
+    auto stranger = lock_row(mutex);
+    auto watch = store->watch(mutex, {}, [] {});
+    std::string id;
+    ASSERT_TRUE(eventually([&] { return !(id = admin()("SELECT ID " + registering)).empty(); }));
+    admin()("KILL QUERY " + id);
+    stranger.reset();
+    ASSERT_TRUE(eventually([&] { return watch->is_live(); }))
+        << "it polls for the rest of its life";
+    for (const std::string place : {"a", "b"}) {
+      free += " + IS_FREE_LOCK('" + bell_of(Endpoint(options()), mutex) + place + "')";
+    }
+  }
+  EXPECT_TRUE(eventually([&] { return admin()(free) == "6"; })) << "a place is lost";
+}
+
+TEST_F(MysqlBellTest, WhereNoConnectionIsLeftToWakeItTheSleepEndsByItself) {
+  prepare_user(with_connections(2));
+  const auto store = open_elsewhere(user);
+  const auto first = store->watch("first", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return count_connections(kSleeps) == 1; }));
+  const auto last = connect_as(user);
+  const auto second = store->watch("second", {}, [] {});
+  EXPECT_TRUE(eventually([&] { return second->is_live(); }));
+  EXPECT_TRUE(first->is_live());
+  EXPECT_EQ(log.count("waiters poll until this is over"), 0U);
 }
 
 // A sleep lasts two seconds, and is seen to have just begun: whoever is up within half a second was

@@ -76,9 +76,15 @@ Answers MysqlStore::contend(std::span<const Claim> claims, LocalTime deadline) {
       [&](std::span<const Claim> good) {
         return kit::send_alike(good, [&](std::span<const Claim> alike) {
           const Lane lane = alike.front().renews() ? Lane::kKeep : Lane::kAsk;
-          return call(lane, deadline, kit::Pool::Reserve::kNow, [&](Connection& connection) {
-            return mysql::contend(connection, alike, released_, deadline);
-          });
+          Answers answers =
+              call(lane, deadline, kit::Pool::Reserve::kNow, [&](Connection& connection) {
+                return mysql::contend(connection, alike, released_, deadline);
+              });
+          for (std::size_t i = 0; i < alike.size(); ++i) {
+            const std::string_view taker = alike[i].renews() ? "" : alike[i].wire_id;
+            note(alike[i].mutex, taker, answers[i]);
+          }
+          return answers;
         });
       });
 }
@@ -103,9 +109,11 @@ Answers MysqlStore::observe(std::span<const std::string_view> mutexes, LocalTime
   return kit::send_checked(
       mutexes, [&](std::string_view mutex) { kit::check_name(traits_, mutex); },
       [&](std::span<const std::string_view> good) {
-        return call(Lane::kAsk, deadline, kit::Pool::Reserve::kLater, [&](Connection& connection) {
-          return mysql::observe(connection, good, deadline);
-        });
+        Answers answers = call(
+            Lane::kAsk, deadline, kit::Pool::Reserve::kLater,
+            [&](Connection& connection) { return mysql::observe(connection, good, deadline); });
+        for (std::size_t i = 0; i < good.size(); ++i) note(good[i], {}, answers[i]);
+        return answers;
       });
 }
 
@@ -136,6 +144,11 @@ std::vector<Listed> MysqlStore::list(std::string_view prefix, std::string_view a
   return call(Lane::kAsk, deadline, kit::Pool::Reserve::kLater, [&](Connection& connection) {
     return mysql::list(connection, prefix, after, limit, deadline);
   });
+}
+
+void MysqlStore::note(std::string_view mutex, std::string_view taker, const Answer& answer) {
+  const auto* seen = std::get_if<Observation>(&answer);
+  if (seen != nullptr) listener_->note(mutex, taker, *seen);
 }
 
 void MysqlStore::check_fork() const {

@@ -44,6 +44,8 @@ class MysqlStore : public Store {
   template <class Work>
   auto call(Lane lane, LocalTime deadline, kit::Pool::Reserve reserve, Work work);
   void check_fork() const;
+  // Who owns a mutex decides which places at the bells this process needs.
+  void note(std::string_view mutex, std::string_view taker, const Answer& answer);
   void announce(Connection& connection, std::span<const Freed> freed, LocalTime deadline);
 
   const pid_t process_;

@@ -100,13 +100,25 @@ TEST_F(MysqlTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
-TEST_F(MysqlTroubleTest, WhoWaitsAsAnotherUserPolls) {
+TEST_F(MysqlTroubleTest, WhoWaitsAsAnotherUserIsNotRungButLooksByItself) {
   prepare_user();
   const auto waiter = open(), releaser = open(user);
-  const auto watch = waiter->watch("report", {}, [] {});
+  const Token token = take(*releaser, "report", "a~1").owner.token;
+  std::atomic<int> wakes{0};
+  const auto watch = waiter->watch("report", {}, [&] { ++wakes; });
   ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
-  release(*releaser, "report", "a~1", take(*releaser, "report", "a~1").owner.token);
+  // The look that each sleep begins with, until nothing is new to it.
+  ASSERT_TRUE(eventually([&] {
+    wakes = 0;
+    return admin()(
+               "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep' "
+               "AND INFO LIKE '%" +
+               table + "%'") == "1" &&
+           wakes == 0;
+  }));
+  release(*releaser, "report", "a~1", token);
   EXPECT_EQ(log.count("waits as another user of the server"), 1U);
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "it polls, seldom, and does not look";
 }
 
 TEST_F(MysqlTroubleTest, AFullConnectionLimitLeavesRenewalsTheirConnection) {
