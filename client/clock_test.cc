@@ -26,6 +26,8 @@ std::atomic<long> shift{0};  // seconds
 }  // namespace
 
 // The wall clock of this program, the drivers' too, is off.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the C library's are reserved
+// names
 extern "C" int clock_gettime(clockid_t which, timespec* now) noexcept {
   const long done = ::syscall(SYS_clock_gettime, which, now);
   if (which == CLOCK_REALTIME || which == CLOCK_REALTIME_COARSE) now->tv_sec += shift;
@@ -44,6 +46,7 @@ extern "C" time_t time(time_t* into) noexcept {
   if (into != nullptr) *into = now.tv_sec;
   return now.tv_sec;
 }
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 namespace simba {
 namespace {
