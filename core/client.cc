@@ -36,7 +36,7 @@ Session::~Session() {
 }
 
 Engine& Session::engine() const {
-  if (false) {
+  if (engine_->is_forked()) {
     throw Error(
         Errc::kMisuse,
         "this process was forked after the client was made; make a new client in the child");
