@@ -32,7 +32,8 @@ inline bool eventually(const std::function<bool()>& done) {
   return true;
 }
 
-// Runs `body` in a forked child: what it returns, or -1 when it crashed or hung.
+// Runs `body` in a forked child: what it returns, or 1000 and the signal that ended it; what hangs
+// is ended after a minute.
 inline int in_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
@@ -42,7 +43,7 @@ inline int in_child(const std::function<int()>& body) {
   }
   int status = 0;
   waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
 
 // What Error (kMisuse) the call throws says; "none": it throws nothing.

@@ -59,7 +59,7 @@ class ForkTest : public ApiTest {
                 return failed;
               }),
               0)
-        << "the number of the check that failed; -1: it crashed or hung";
+        << "the number of the check that failed; above 1000: it crashed or hung";
   }
   // A failure in the child is a number: what it prints may be lost.
   void check(bool is_true) {
