@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -111,6 +112,45 @@ SIMBA_CASE(EngineContract, ManyMutexesOfOneProcessAreAllRenewed) {
   services.clear();
   for (std::size_t i = 0; i < kMutexes; ++i)
     EXPECT_TRUE(observe(*store, name(std::to_string(i))).is_free());
+}
+
+// As many calls are held up as there may be: who comes meanwhile is due with the next one.
+SIMBA_CASE(EngineContract, TwoContendersOfOneProcessNeverMeetInOneCall) {
+  constexpr int kCalls = 4;
+  Door door;
+  const auto faulty = connect_faulty();
+  faulty->before_claims = [&](std::span<const Claim> claims) {
+    for (const Claim& claim : claims) {
+      if (claim.mutex.starts_with(name("held"))) return door.pass();
+    }
+  };
+  const Client one = client_on(faulty, long_lease());
+  std::vector<std::unique_ptr<MutexContendService>> services;
+  const auto start = [&](const std::string& mutex) {
+    const auto witness = std::make_shared<Witness>(mutex, recorder);
+    services.push_back(std::make_unique<MutexContendService>(one, witness));
+    services.back()->start();
+  };
+  for (int i = 0; i < kCalls; ++i) {
+    start(name("held" + std::to_string(i)));
+    EXPECT_TRUE(eventually([&] { return door.waiting() == i + 1; }));
+  }
+  for (const char* each : {"b", "a", "b", "a", "c"}) start(name(each));
+  door.open();
+  const auto owners = [&] {
+    return std::count_if(services.begin(), services.end(),
+                         [](const auto& each) { return each->is_owner(); });
+  };
+  EXPECT_TRUE(eventually([&] { return owners() == kCalls + 3; }));
+  for (const Asked& asked : faulty->asked()) {
+    if (asked.what != Asked::What::kContend) continue;
+    const auto out_of_order = [](const auto& left, const auto& right) {
+      return left.mutex >= right.mutex;
+    };
+    const auto found = std::adjacent_find(asked.claims.begin(), asked.claims.end(), out_of_order);
+    EXPECT_EQ(found, asked.claims.end()) << "twice or not sorted: " << found->mutex;
+  }
+  EXPECT_EQ(owners(), kCalls + 3);
 }
 
 SIMBA_CASE(EngineContract, ABadAndABlockedMutexDoNotHarmTheirNeighbours) {
