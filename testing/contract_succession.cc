@@ -1,6 +1,7 @@
 #include <map>
 #include <thread>
 
+#include "simba/locker.h"
 #include "testing/contract_engine.h"
 
 // From one owner to the next: by release, death, eviction, or not at all.
@@ -76,18 +77,17 @@ SIMBA_CASE(EngineContract, AnEvictedOwnerLosesAndNobodyEntersEarly) {
 }
 
 SIMBA_CASE(EngineContract, AnOwnerWhoseMutexWasFreedLearnsThatItLost) {
-  Node first = node(name(), steady());
-  first.service->start();
-  ASSERT_TRUE(first.witness->waits_for_acquisitions(1));
-  const Term term = first.service->term();
+  SimbaLocker owner(client(), name(), long_lease());  // does not renew by itself for a while
+  owner.lock();
+  const Term term = owner.term();
   const std::string stranger = wire_id("stranger");
   client().evict(name(), term.wire_id(), term.token(), Eviction::kFreeNow);
   ASSERT_TRUE(owns(take_when_free(*store, name(), stranger), stranger));
-  ASSERT_TRUE(first.witness->waits_for_releases(1));
+  EXPECT_FALSE(owner.renew());
   EXPECT_EQ(term.loss().reason, LossReason::kSuperseded);
   EXPECT_EQ(term.loss().superseded_by, stranger);
   EXPECT_TRUE(owns(observe(*store, name()), stranger)) << "the loser took it away again";
-  first.service->stop();
+  owner.unlock();
   EXPECT_TRUE(owns(observe(*store, name()), stranger)) << "the loser released another's term";
 }
 

@@ -121,7 +121,7 @@ TEST_F(PostgresStoreTest, ContendsInATableOfASchema) {
   EXPECT_EQ(take(*other, "a", "y~1").owner.id, "x~1");
   EXPECT_EQ(renew(*store, "a", "x~1", claims[0].token).owner.id, "x~1");
   EXPECT_EQ(observed(store->contend(claims, soon()).at(1)).owner.token, claims[1].token);
-  EXPECT_EQ(other->list("", 10, soon()).size(), 2U);
+  EXPECT_EQ(other->list("", "", 10, soon()).size(), 2U);
   EXPECT_EQ(admin()("SELECT count(*) FROM " + schema + ".locks"), "2");
   std::atomic<int> wakes{0};
   const auto watch = other->watch("a", {}, [&] { ++wakes; });
