@@ -38,7 +38,7 @@ inline int in_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) {
     std::signal(SIGALRM, SIG_DFL);
-    alarm(4);
+    alarm(60);
     _exit(body());
   }
   int status = 0;

@@ -36,7 +36,7 @@ Term HeldMutex::term() const {
 
 void HeldMutex::release() noexcept {
   const auto state = std::move(state_);
-  if (state) state->session->engine().finish(state->who);
+  if (state && !state->session->is_forked()) state->session->engine().finish(state->who);
 }
 
 // Alive until its callback has been given its result.
@@ -136,7 +136,7 @@ void PendingAcquire::State::start_again() {
 }
 
 void PendingAcquire::State::give_up() {
-  if (engine().is_forked()) throw Error(Errc::kMisuse, "forked");
+  if (engine().is_forked()) return;
   {
     const std::lock_guard lock(guard);
     given_up = true;

@@ -195,7 +195,7 @@ MutexRetrievalService::~MutexRetrievalService() {
 }
 
 void MutexRetrievalService::start() {
-
+  static_cast<void>(state_->engine());  // says so in a forked child, where the lock may be held
   const std::lock_guard lock(state_->starting);
   const Status status = state_->status();
   if (status != Status::kInitial) state_->refuse("start", status);
@@ -207,7 +207,7 @@ void MutexRetrievalService::stop() {
 }
 
 bool MutexRetrievalService::stop(milliseconds grace) {
-
+  static_cast<void>(state_->engine());  // as in start()
   std::uint64_t life = 0;
   {
     const std::lock_guard lock(state_->starting);
