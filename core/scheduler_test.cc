@@ -257,6 +257,7 @@ TEST_F(SchedulerTest, TheMaximumHoldTimeEndsTheRunAndTheNextTermGoesOn) {
   EXPECT_TRUE(eventually([&] { return scheduler.runs() >= 3; }));
   scheduler.stop();
   const std::lock_guard lock(guard);
+  ASSERT_GE(terms.size(), 2u);
   EXPECT_EQ(terms[0].loss().reason, LossReason::kReleased);
   EXPECT_GT(terms[1].token(), terms[0].token());
 }
