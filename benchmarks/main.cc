@@ -63,6 +63,7 @@ constexpr Named kBenchmarks[] = {
 #ifdef SIMBA_BENCH_ZOOKEEPER
     {"zookeeper-pair", zookeeper_pair},
     {"zookeeper-hand-over", zookeeper_hand_over},
+    {"zookeeper-crowd", zookeeper_hand_over_to_one_of_many},
     {"zookeeper-idle", zookeeper_idle},
 #endif
 };

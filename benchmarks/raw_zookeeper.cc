@@ -76,11 +76,12 @@ bool RawZookeeper::join_one_by_one(const std::string& owner) {
 void RawZookeeper::done(int code) {
   check(code, "queue");
   const std::lock_guard lock(guard_);
-  if (++answers_ == 2) changed_.notify_one();
+  if (++answers_ == awaited_) changed_.notify_one();
 }
 
 bool RawZookeeper::join_together(const std::string& owner) {
   answers_ = 0;
+  awaited_ = 2;
   check(zoo_acreate2(
             zh_, (path_ + kStem).c_str(), owner.data(), static_cast<int>(owner.size()),
             &ZOO_OPEN_ACL_UNSAFE, ZOO_EPHEMERAL_SEQUENTIAL,
@@ -102,7 +103,7 @@ bool RawZookeeper::join_together(const std::string& owner) {
             this),
         "list");
   std::unique_lock lock(guard_);
-  changed_.wait(lock, [this] { return answers_ == 2; });
+  changed_.wait(lock, [this] { return answers_ == awaited_; });
   return is_first(listed_);
 }
 
@@ -138,6 +139,20 @@ void RawZookeeper::wait() {
     std::unique_lock lock(guard_);
     changed_.wait(lock, [this] { return gone_; });
   } while (!is_first(list()));
+}
+
+void RawZookeeper::watch(const std::vector<std::string>& names) {
+  answers_ = 0;
+  awaited_ = static_cast<int>(names.size());
+  const auto answered = [](int code, const Stat*, const void* context) {
+    auto* self = static_cast<RawZookeeper*>(const_cast<void*>(context));
+    self->done(code == ZNONODE ? ZOK : code);
+  };
+  for (const std::string& name : names) {
+    check(zoo_aexists(zh_, (path_ + '/' + name).c_str(), 1, answered, this), "watch");
+  }
+  std::unique_lock lock(guard_);
+  changed_.wait(lock, [this] { return answers_ == awaited_; });
 }
 
 void RawZookeeper::leave() { check(zoo_delete(zh_, node_.c_str(), -1), "delete the node"); }

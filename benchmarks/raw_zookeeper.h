@@ -32,6 +32,8 @@ class RawZookeeper {
   // Until it is the first.
   void wait();
   void leave();
+  // Watches nodes that are not there, as long as `names`, below the container.
+  void watch(const std::vector<std::string>& names);
   std::int64_t token() const { return token_; }
 
  private:
@@ -51,7 +53,7 @@ class RawZookeeper {
   std::mutex guard_;
   std::condition_variable changed_;
   std::vector<std::string> listed_;  // guarded by guard_
-  int answers_ = 0;                  // guarded by guard_
+  int answers_ = 0, awaited_ = 0;    // guarded by guard_
   bool connected_ = false;           // guarded by guard_
   bool gone_ = false;                // guarded by guard_: the node before
 };

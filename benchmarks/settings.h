@@ -56,6 +56,7 @@ void mongodb_renewal(const Settings&, Report&);
 void mongodb_hand_over(const Settings&, Report&);
 void zookeeper_pair(const Settings&, Report&);
 void zookeeper_hand_over(const Settings&, Report&);
+void zookeeper_hand_over_to_one_of_many(const Settings&, Report&);
 void zookeeper_idle(const Settings&, Report&);
 
 // What another process of a benchmark does; its arguments are between the two.
