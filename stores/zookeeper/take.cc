@@ -135,7 +135,9 @@ void Take::decide(const Line& line) {
 
 void Take::grant(const Place& place, const Line& line) {
   const auto running = session().places().term(wish().mutex, wish().wire_id, 0, BootClock::now());
-  if (!running && place.token <= wish().floor) {
+  // The same: this node was seen at the head before its contender was told, by another of the
+  // process.
+  if (!running && place.token < wish().floor) {
     return answer(
         Error(Errc::kReplaced,
               "zookeeper at " + session().where() + ": '" + wish().mutex + "' has seen token " +

@@ -60,6 +60,20 @@ TEST_F(ZookeeperTest, WaitersAreServedInTheOrderTheyCame) {
   }
 }
 
+// A node has its token before its contender hears that it owns: another of the process can have
+// been told of it meanwhile.
+TEST_F(ZookeeperTest, AWaiterWhoseTokenItsProcessHasSeenAlreadyStillGetsTheMutex) {
+  const auto store = connect();
+  take(*store, m, "a~1");
+  take(*store, m, "b~1");
+  release(*store, m, "a~1");
+  const Observation seen = observe(*store, m);
+  ASSERT_EQ(seen.owner.id, "b~1");
+  const Observation held = take(*store, m, "b~1", 60s, 30s, seen.owner.token);
+  EXPECT_TRUE(owns(held, "b~1"));
+  EXPECT_EQ(held.owner.token, seen.owner.token);
+}
+
 TEST_F(ZookeeperTest, AHandOverWakesOneWaiterOfMany) {
   constexpr std::size_t kWaiters = 40;
   std::vector<std::shared_ptr<Store>> stores;
