@@ -35,6 +35,10 @@ constexpr std::string_view kStops = "the server stops or starts";
 constexpr std::string_view kLocked =
     "somebody else held the row or the table locked; nothing was changed (SHOW ENGINE INNODB "
     "STATUS tells who)";
+constexpr std::string_view kLate =
+    "the statement took longer than it may, because the server is slow or somebody else held the "
+    "row or the table locked; nothing was changed";
+constexpr std::string_view kChanged = "the table was changed; the next call starts anew";
 constexpr std::string_view kNothing = "nothing was changed";
 constexpr std::string_view kDisk = "the server's disk or memory failed or is full; see its log";
 constexpr std::string_view kTls =
@@ -66,14 +70,12 @@ constexpr std::array kMeanings{
     Meaning{1370, 1370, Errc::kDenied, "this user lacks a privilege"},
     Meaning{1146, 1146, Errc::kMisconfigured, "the table is missing", true},
     Meaning{1051, 1051, Errc::kMisconfigured, "the table is missing", true},
-    // Somebody altered the table: a new connection looks at it anew.
-    Meaning{1054, 1054, Errc::kMisconfigured, "the table lacks a column", true},
-    Meaning{1136, 1136, Errc::kMisconfigured, "the table has other columns", true},
     Meaning{1364, 1364, Errc::kMisconfigured, "the table has a column that nobody fills", true},
-    Meaning{1615, 1615, Errc::kUnreachable, "the table was changed; the next call starts anew",
-            true},
-    Meaning{1412, 1412, Errc::kUnreachable, "the table was changed; the next call starts anew",
-            true},
+    // Somebody altered it: a new connection looks at it anew, and says what it lacks.
+    Meaning{1054, 1054, Errc::kUnreachable, kChanged, true},
+    Meaning{1136, 1136, Errc::kUnreachable, kChanged, true},
+    Meaning{1615, 1615, Errc::kUnreachable, kChanged, true},
+    Meaning{1412, 1412, Errc::kUnreachable, kChanged, true},
     Meaning{1243, 1243, Errc::kUnreachable,
             "prepared statements do not stay with the connection: a proxy seems to be in between; "
             "name the server itself, or write dialect=mysql",
@@ -84,8 +86,8 @@ constexpr std::array kMeanings{
     Meaning{1047, 1047, Errc::kUnreachable,
             "this node has no quorum of its Galera cluster, or catches up with it", true},
     Meaning{1205, 1205, Errc::kTimeout, kLocked},
-    Meaning{1969, 1969, Errc::kTimeout, kLocked},
-    Meaning{3024, 3024, Errc::kTimeout, kLocked},
+    Meaning{1969, 1969, Errc::kTimeout, kLate},
+    Meaning{3024, 3024, Errc::kTimeout, kLate},
     Meaning{1213, 1213, Errc::kTimeout, kNothing},
     Meaning{1020, 1020, Errc::kTimeout, kNothing},
     Meaning{1317, 1317, Errc::kTimeout, "the statement was killed; nothing was changed"},

@@ -21,14 +21,17 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
     Errc code;
   };
   const Endpoint there = endpoint();
-  for (const Row& row :
-       {Row{1045, Errc::kDenied}, Row{1142, Errc::kDenied}, Row{1290, Errc::kDenied},
-        Row{2059, Errc::kDenied}, Row{5010, Errc::kDenied}, Row{1146, Errc::kMisconfigured},
-        Row{1049, Errc::kMisconfigured}, Row{2026, Errc::kMisconfigured},
-        Row{1665, Errc::kMisconfigured}, Row{1205, Errc::kTimeout}, Row{1213, Errc::kTimeout},
-        Row{1969, Errc::kTimeout}, Row{1040, Errc::kUnreachable}, Row{1047, Errc::kUnreachable},
-        Row{2003, Errc::kUnreachable}, Row{2013, Errc::kUnreachable}, Row{1927, Errc::kUnreachable},
-        Row{1690, Errc::kCorrupt}, Row{4242, Errc::kCorrupt}}) {
+  for (const Row& row : {Row{1045, Errc::kDenied},        Row{1142, Errc::kDenied},
+                         Row{1290, Errc::kDenied},        Row{2059, Errc::kDenied},
+                         Row{5010, Errc::kDenied},        Row{1146, Errc::kMisconfigured},
+                         Row{1049, Errc::kMisconfigured}, Row{2026, Errc::kMisconfigured},
+                         Row{1665, Errc::kMisconfigured}, Row{1205, Errc::kTimeout},
+                         Row{1213, Errc::kTimeout},       Row{1969, Errc::kTimeout},
+                         Row{1040, Errc::kUnreachable},   Row{1047, Errc::kUnreachable},
+                         Row{2003, Errc::kUnreachable},   Row{2013, Errc::kUnreachable},
+                         Row{1927, Errc::kUnreachable},   Row{1136, Errc::kUnreachable},
+                         Row{1054, Errc::kUnreachable},   Row{1690, Errc::kCorrupt},
+                         Row{4242, Errc::kCorrupt}}) {
     EXPECT_EQ(failure(row.number, "text", there).errc(), row.code) << row.number;
   }
 }

@@ -207,6 +207,10 @@ TEST_F(MysqlJvmTest, AMutexThatExistsUnderAnotherSpellingIsAnErrorThatNamesBoth)
   EXPECT_EQ(row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)"), before);
   EXPECT_THAT(error_of([&] { take(*store, "JOB ", "a~1"); }), HasSubstr("'JOB '"));
   EXPECT_EQ(take(*store, "JOB", "a~1").owner.id, "a~1");
+  admin()("DELETE FROM " + table + " WHERE mutex = 'JOB'");
+  EXPECT_EQ(take(*store, "job", "a~1").owner.id, "a~1") << "the other is gone";
+  admin()("ALTER TABLE " + table + " MODIFY mutex VARBINARY(66) NOT NULL");
+  EXPECT_TRUE(eventually([&] { return can_take(*store, "JOB"); })) << "names are bytes now";
 }
 
 TEST_F(MysqlJvmTest, ATableOfAnotherCharacterSetHoldsWhatItCan) {
@@ -277,6 +281,42 @@ TEST_F(MysqlJvmTest, AConnectionThatKnowsTheOldTableNumbersNoTermAfterTheUpgrade
     return error_of([&] { token = take(*store, "report", "c~1").owner.token; }) == "none";
   }));
   EXPECT_GT(token, elsewhere);
+}
+
+TEST_F(MysqlJvmTest, WhoWaitsDuringTheUpgradeWaitsOn) {
+  make_old_table();
+  const auto other = open_elsewhere();
+  const Token token = take(*other, "report", "x~1").owner.token;
+  const Client client(open({}, "connections=2"));
+  SimbaLocker locker(client, "report", steady_lease());
+  std::atomic<bool> is_locked{false};
+  std::string error;
+  std::jthread waiter([&] {
+    error = error_of([&] { locker.lock(); });
+    is_locked = true;
+    if (error == "none") locker.unlock();
+  });
+  std::this_thread::sleep_for(
+      300ms);  // it has asked once, on a connection that knows the old table
+  EXPECT_FALSE(is_locked);
+  create_mysql_table(options());
+  release(*other, "report", "x~1", token);
+  EXPECT_TRUE(eventually([&] { return is_locked.load(); }));
+  waiter.join();
+  EXPECT_EQ(error, "none");
+}
+
+TEST_F(MysqlJvmTest, ATransactionThatStaysOpenHoldsUpNobodyForLongerThanTheUpgradeWaits) {
+  make_old_table();
+  const auto store = open();
+  take(*store, "held", "x~1");
+  auto stranger = lock_row("held");
+  EXPECT_THAT(error_of([&] { create_mysql_table(options()); }),
+              AllOf(StartsWith("the deadline passed"), HasSubstr("stays open"),
+                    HasSubstr("INNODB_TRX"), HasSubstr(table)));
+  EXPECT_TRUE(eventually([&] { return can_take(*store); })) << "beside the open transaction";
+  stranger.reset();
+  EXPECT_THAT(create_mysql_table(options()), HasSubstr("ALTER TABLE"));
 }
 
 TEST_F(MysqlJvmTest, TheTableIsMadeWithItsDatabaseOrOnlyPrinted) {

@@ -234,10 +234,18 @@ TEST_F(MysqlTroubleTest, AProgramThatIsStartedInheritsNoConnection) {
 
 TEST_F(MysqlTroubleTest, ADatabaseThatIsNotThere) {
   MysqlOptions there = options();
-  there.database = "no_such_database";
-  EXPECT_THAT(error_of([&] { take(*open_mysql(there), "report", "a~1"); }),
-              AllOf(StartsWith("misconfigured"), HasSubstr("no_such_database"),
+  there.database = "no_" + table;
+  const auto store = open_mysql(there);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr(there.database),
                     HasSubstr("create the database")));
+  // One that `_` would match as a pattern is another one.
+  const std::string similar = "noX" + table;
+  admin()("CREATE DATABASE " + similar);
+  create_mysql_table(there);
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  admin()("DROP DATABASE " + there.database);
+  admin()("DROP DATABASE " + similar);
 }
 
 TEST_F(MysqlTroubleTest, NobodyAtTheAddress) {

@@ -12,11 +12,13 @@ constexpr std::array<std::string_view, 6> kOldColumns{"mutex",         "acquired
 constexpr std::string_view kToken = "fencing_token";
 constexpr std::size_t kOwnerLength = 128;
 
-// In UTC there is no hour twice. The limits stand behind the ones each statement carries: where a
+// Names and ids are UTF-8, whatever the connector or the server would rather speak. In UTC there is
+// no hour twice. The limits stand behind the ones each statement carries: where a
 // lock is on the whole table, and where the server does not limit statements. There a row is waited
 // for one second, the least there is.
 std::string session_settings(const Connection& connection) {
-  return "SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', autocommit = 1,"
+  return "SET NAMES utf8mb4;SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', "
+         "autocommit = 1,"
          " lock_wait_timeout = 10, " +
          connection.as_the_server_reads() + ", innodb_lock_wait_timeout = " +
          (connection.speaks_mariadb() ? "10, max_statement_time = 30" : "1") +
@@ -234,28 +236,49 @@ std::string mysql_schema(const MysqlOptions& options) {
   return mysql::create_database_sql(endpoint) + '\n' + mysql::create_table_sql(endpoint) + '\n';
 }
 
+namespace {
+
+// For those who use the table: behind a change that waits, every claim waits too. Longer than the
+// doorbell sleeps.
+constexpr const char* kLimitChanges = "SET SESSION lock_wait_timeout = 5";
+
+// Throws what somebody can do about it.
+void run_change(mysql::Connection& connection, const std::string& sql, LocalTime deadline) try {
+  connection.query(sql, deadline);
+} catch (const mysql::Failure& error) {
+  if (error.errc() == Errc::kDenied) {
+    throw Error(Errc::kDenied, std::string(error.what()) + ". As somebody who may, run: " + sql);
+  }
+  if (!error.is(mysql::number::kLockWait)) throw;
+  throw Error(
+      Errc::kTimeout,
+      "mysql at " + connection.endpoint().where() + ": the table " +
+          connection.endpoint().quoted_table() +
+          " was in use for 5 s without a break, by a transaction that stays open, and is as "
+          "it was. Longer waits would hold up every contender: end that transaction "
+          "(information_schema.INNODB_TRX tells whose it is) and run this again");
+}
+
+}  // namespace
+
 std::string create_mysql_table(const MysqlOptions& options) {
   mysql::Endpoint endpoint(options);
   const kit::StopSignal never;
   mysql::Connection connection(endpoint, never, mysql::Connection::Database::kNone);
-  // An ALTER waits for those who use the table, and copies it.
+  // An ALTER may have to copy the table.
   const LocalTime deadline = BootClock::now() + std::chrono::minutes(10);
   std::string ran;
   const auto run = [&](const std::string& sql) {
-    try {
-      connection.query(sql, deadline);
-      ran += sql + '\n';
-    } catch (const mysql::Failure& error) {
-      if (error.errc() != Errc::kDenied) throw;
-      throw Error(Errc::kDenied, std::string(error.what()) + ". As somebody who may, run: " + sql);
-    }
+    run_change(connection, sql, deadline);
+    ran += sql + '\n';
   };
+  connection.query(kLimitChanges, deadline);
   std::optional<mysql::FoundTable> table = mysql::find_table(connection, deadline);
   // Somebody else's table of that name gets no column of ours.
   if (table) mysql::check_names(endpoint, *table);
   if (!table) {
     mysql::Result database =
-        connection.query("SHOW DATABASES LIKE '" + options.database + '\'', deadline);
+        connection.query("SHOW DATABASES WHERE `Database` = '" + options.database + '\'', deadline);
     if (!database.next()) run(mysql::create_database_sql(endpoint));
     run(mysql::create_table_sql(endpoint));
   } else if (const std::string upgrade = mysql::upgrade_sql(endpoint, *table); !upgrade.empty()) {
