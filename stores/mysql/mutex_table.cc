@@ -181,9 +181,9 @@ Answers release(Connection& connection, std::span<const Claim> claims, LocalTime
 
 std::optional<Freed> evict(Connection& connection, const Claim& term, Eviction how,
                            LocalTime deadline) {
-  if (how == Eviction::kFreeNow) return release_one(connection, term, deadline);
   const std::string bell = bell_of(connection.endpoint(), term.mutex);
-  const Result done = connection.query(connection.statements().evict(term, bell), deadline);
+  const Result done = connection.query(
+      connection.statements().evict(term, how, bell, limit_of(deadline)), deadline);
   if (done.changed() == 0) return {};
   return freed_of(term.mutex, done.id());
 }

@@ -71,6 +71,11 @@ TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
       EXPECT_THAT(error_with({{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}}),
                   StartsWith("the store denied"));
       error_with({{"held", "owner~1", held.owner.token, 0, 10s, 6s}});
+      for (const Eviction evicts : {Eviction::kKeepLease, Eviction::kFreeNow}) {
+        EXPECT_THAT(
+            error_of([&] { store->evict("held", "owner~1", held.owner.token, evicts, soon()); }),
+            StartsWith("the store denied"));
+      }
       EXPECT_EQ(admin(all), before);
     }
     const auto store = open_mysql(both);

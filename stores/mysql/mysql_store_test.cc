@@ -12,7 +12,23 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-using MysqlStoreTest = MysqlTest;
+class MysqlStoreTest : public MysqlTest {
+ protected:
+  // Calls that hang on a row need a connection each.
+  void open_all(const std::vector<std::shared_ptr<Store>>& stores, int each) {
+    take(*open(), "locked", "x~1");
+    auto stranger = lock_row("locked");
+    std::vector<std::jthread> hanging;
+    for (const auto& store : stores) {
+      for (int i = 0; i < each; ++i) {
+        hanging.emplace_back([&store] { take(*store, "locked", "x~1"); });
+      }
+    }
+    const int all = static_cast<int>(stores.size()) * each;
+    EXPECT_TRUE(eventually([&] { return count_connections("COMMAND <> 'Sleep'") >= all; }));
+    stranger.reset();
+  }
+};
 
 TEST_F(MysqlStoreTest, KeepsTheRowOfTheSeedsToTheLetter) {
   const auto store = open();
@@ -96,21 +112,15 @@ TEST_F(MysqlStoreTest, TheVersionBeginsAnewBeforeJvmSimbaCannotReadItAnyMore) {
 
 // One row that is missing, a hundred connections that want it.
 TEST_F(MysqlStoreTest, AStormOnAMissingRowHasOneOwnerAndNoDeadlock) {
-  make_table();
+  prepare_user();
   constexpr int kStores = 10, kThreads = 10;
   std::vector<std::shared_ptr<Store>> stores;
-  for (int i = 0; i < kStores; ++i) {
-    stores.push_back(open({}, "connections=11"));
-    // All connections are open before it begins.
-    std::vector<std::jthread> warm;
-    for (int k = 0; k < kThreads; ++k) {
-      warm.emplace_back([&, store = stores.back()] {
-        EXPECT_EQ(error_of([&] { store->list("", {}, 1, soon()); }), "none");
-      });
-    }
-  }
+  for (int i = 0; i < kStores; ++i) stores.push_back(open(user, "connections=11"));
+  open_all(stores, kThreads);
+  ASSERT_GE(count_connections("COMMAND = 'Sleep'"), kStores * kThreads);
   milliseconds best = milliseconds::max();
-  for (int round = 0; round < 5; ++round) {
+  // The best of several tells, because the machine may be busy.
+  for (int round = 0; round < 5 || (round < 30 && best >= 1s); ++round) {
     const std::string mutex = "storm-" + std::to_string(round);
     std::atomic<int> ready{0}, won{0}, refused{0};
     std::atomic<bool> go{false};
@@ -137,7 +147,64 @@ TEST_F(MysqlStoreTest, AStormOnAMissingRowHasOneOwnerAndNoDeadlock) {
     EXPECT_EQ(won, 1) << mutex;
     EXPECT_EQ(refused, kStores * kThreads - 1) << mutex;
   }
-  EXPECT_LT(best, 5s);
+  EXPECT_LT(best, 1s);
+}
+
+TEST_F(MysqlStoreTest, ATakeThatFailsInsideTheServerLeavesTheRowAsItWas) {
+  make_table();
+  for (const std::string dialect : {"dialect=detect", "dialect=mysql"}) {
+    SCOPED_TRACE(dialect);
+    const auto store = open({}, dialect);
+    release(*store, "report", "a~1", take(*store, "report", "a~1").owner.token);
+    const std::string all = "owner_id, acquired_at, ttl_at, transition_at, version, fencing_token";
+    const std::string before = row("report", all);
+    admin()("CREATE TRIGGER fails_" + table + " AFTER UPDATE ON " + table +
+            " FOR EACH ROW SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'the disk is on fire'");
+    EXPECT_THAT(error_of([&] { take(*store, "report", "b~1"); }), HasSubstr("the disk is on fire"));
+    const std::vector<Claim> batch{{"other", "b~1", 0, 0, 10s, 6s},
+                                   {"report", "b~1", 0, 0, 10s, 6s}};
+    EXPECT_THAT(error_of([&] { store->contend(batch, soon()); }), HasSubstr("on fire"));
+    EXPECT_EQ(row("report", all), before);
+    admin()("DROP TRIGGER fails_" + table);
+    EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+    release(*store, "report", "a~1");
+  }
+}
+
+TEST_F(MysqlStoreTest, AnEvictionThatWaitsForARowEndsByTheServersOwnLimit) {
+  if (!is_mariadb()) GTEST_SKIP() << "MySQL has no limit for what writes";
+  const auto store = open();
+  const Token token = take(*store, "report", "a~1").owner.token;
+  const auto stranger = lock_row("report");
+  for (const Eviction how : {Eviction::kKeepLease, Eviction::kFreeNow}) {
+    EXPECT_THAT(error_of([&] { store->evict("report", "a~1", token, how, BootClock::now() + 3s); }),
+                HasSubstr("nothing was changed"));
+  }
+}
+
+TEST_F(MysqlStoreTest, AConnectionOfAnotherCharacterSetMeansTheSameNames) {
+  const MysqlOptions there = options();
+  MysqlOptions given = there;
+  given.connector = [there] {
+    MYSQL* connection = mysql_init(nullptr);
+    mysql_optionsv(connection, MYSQL_OPT_NONBLOCK, nullptr);
+    mysql_optionsv(connection, MYSQL_SET_CHARSET_NAME, "latin1");
+    mysql_real_connect(connection, "127.0.0.1", there.user.c_str(), there.password.c_str(),
+                       there.database.c_str(), there.hosts.at(0).second, nullptr,
+                       CLIENT_MULTI_STATEMENTS);
+    return connection;
+  };
+  admin()(jvm_table_sql(table));  // columns that have a character set
+  const std::string name =
+      "gr\xc3\xb6\xc3\x9f"
+      "e";
+  const auto store = open_mysql(given);
+  const Token token = take(*store, name, "\xc3\xa4~1").owner.token;
+  const std::vector<Claim> batch{{name, "b~1", 0, 0, 10s, 6s}, {"other", "b~1", 0, 0, 10s, 6s}};
+  EXPECT_EQ(observed(store->contend(batch, soon())[0]).owner.id, "\xc3\xa4~1");
+  EXPECT_EQ(take(*open(), name, "b~1").owner.id, "\xc3\xa4~1");
+  EXPECT_EQ(renew(*store, name, "\xc3\xa4~1", token).owner.token, token);
+  EXPECT_EQ(admin()("SELECT COUNT(*) FROM " + table), "2") << "one name is two rows";
 }
 
 TEST_F(MysqlStoreTest, WorksOnConnectionsOfTheUser) {

@@ -360,11 +360,16 @@ std::string Statements::observe_many(std::span<const std::string_view> mutexes) 
   return read;
 }
 
-std::string Statements::evict(const Claim& term, const std::string& bell) const {
+std::string Statements::evict(const Claim& term, Eviction how, const std::string& bell,
+                              milliseconds limit) const {
   const std::array<std::string, 6> values{literal(bell + 'a'),      literal(bell + 'b'),
                                           text_literal(term.mutex), literal(term.mutex),
                                           literal(term.wire_id),    number(term.token)};
-  return answered(filled("UPDATE {table} SET owner_id = '', version = {bump}{waiters}"
+  const std::string free_now =
+      how == Eviction::kFreeNow ? "acquired_at = 0, ttl_at = 0, transition_at = 0, " : "";
+  return limited(limit) +
+         answered(filled("UPDATE {table} SET " + free_now +
+                         "owner_id = '', version = {bump}{waiters}"
                          " WHERE mutex = ? AND {mutex} = ? AND {owner} = ? AND {same_token}"),
                   values);
 }

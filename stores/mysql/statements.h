@@ -47,7 +47,8 @@ struct Statements {
                            milliseconds limit) const;
   std::string observe_many(std::span<const std::string_view> mutexes) const;
   // Changes one row or none.
-  std::string evict(const Claim& term, const std::string& bell) const;
+  std::string evict(const Claim& term, Eviction how, const std::string& bell,
+                    milliseconds limit) const;
   // Rows: those of the row.
   std::string list(std::string_view prefix, std::string_view after, std::size_t limit) const;
 
