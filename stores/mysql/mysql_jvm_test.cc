@@ -1,3 +1,4 @@
+#include <functional>
 #include <thread>
 
 #include "simba/locker.h"
@@ -59,9 +60,17 @@ class MysqlJvmTest : public MysqlTest {
  protected:
   void make_old_table() { admin()(jvm_table_sql(table)); }
   Jvm jvm() { return Jvm(options(), table); }
+  // Also with the statements for MySQL, which every server understands. The tables are new each
+  // time.
+  void with_each_dialect(const std::function<void(const std::shared_ptr<Store>& store)>& run) {
+    for (const std::string dialect : {"dialect=detect", "dialect=mysql"}) {
+      SCOPED_TRACE(dialect);
+      run(open({}, dialect));
+      admin()("DROP TABLE " + table);
+    }
+  }
   // Each in turn, and nobody while the other has it.
-  void expect_exclusion() {
-    const auto store = open();
+  void expect_exclusion(const std::shared_ptr<Store>& store) {
     Jvm other = jvm();
     EXPECT_TRUE(other.try_init("report"));
     EXPECT_FALSE(other.try_init("report"));
@@ -94,13 +103,17 @@ class MysqlJvmTest : public MysqlTest {
 };
 
 TEST_F(MysqlJvmTest, ContendersOfBothExcludeEachOtherOnANewTable) {
-  make_table();
-  expect_exclusion();
+  with_each_dialect([&](const auto& store) {
+    make_table();
+    expect_exclusion(store);
+  });
 }
 
 TEST_F(MysqlJvmTest, ContendersOfBothExcludeEachOtherOnAnOldTable) {
-  make_old_table();
-  expect_exclusion();
+  with_each_dialect([&](const auto& store) {
+    make_old_table();
+    expect_exclusion(store);
+  });
 }
 
 TEST_F(MysqlJvmTest, ManyOfBothNeverOwnAtTheSameTime) {
@@ -178,57 +191,62 @@ TEST_F(MysqlJvmTest, AnOldTableRefusesAnIdThatIsTooLongByItself) {
 }
 
 TEST_F(MysqlJvmTest, OtherSpellingsAreOthers) {
-  make_old_table();
-  const auto store = open();
-  const Token token = take(*store, "report", "Owner~1").owner.token;
-  for (const char* other : {"OWNER~1", "owner~1", "Owner~1 "}) {
-    EXPECT_EQ(take(*store, "report", other).owner.id, "Owner~1");
-    EXPECT_EQ(renew(*store, "report", other, token).owner.id, "Owner~1");
-    release(*store, "report", other, token);
-    EXPECT_EQ(observe(*store, "report").owner.id, "Owner~1");
-  }
+  with_each_dialect([&](const auto& store) {
+    make_old_table();
+    const Token token = take(*store, "report", "Owner~1").owner.token;
+    for (const char* other : {"OWNER~1", "owner~1", "Owner~1 "}) {
+      EXPECT_EQ(take(*store, "report", other).owner.id, "Owner~1");
+      EXPECT_EQ(renew(*store, "report", other, token).owner.id, "Owner~1");
+      release(*store, "report", other, token);
+      EXPECT_EQ(observe(*store, "report").owner.id, "Owner~1");
+    }
+  });
 }
 
 TEST_F(MysqlJvmTest, AMutexThatExistsUnderAnotherSpellingIsAnErrorThatNamesBoth) {
-  make_old_table();
-  jvm().try_init("JOB");
-  const auto store = open();
-  const std::string before = row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)");
-  const auto spelled = AllOf(StartsWith("misconfigured"), HasSubstr("'job'"), HasSubstr("'JOB'"),
-                             HasSubstr("VARBINARY"));
-  EXPECT_THAT(error_of([&] { take(*store, "job", "a~1"); }), spelled);
-  EXPECT_THAT(error_of([&] { renew(*store, "job", "a~1", 1); }), spelled);
-  EXPECT_THAT(error_of([&] { observe(*store, "job"); }), spelled);
-  const std::vector<Claim> batch{{"job", "a~1", 0, 0, 10s, 6s}, {"other", "a~1", 0, 0, 10s, 6s}};
-  const Answers answers = store->contend(batch, soon());
-  EXPECT_THAT(std::get<Error>(answers[0]).what(), HasSubstr("'JOB'"));
-  EXPECT_EQ(observed(answers[1]).owner.id, "a~1");
-  release(*store, "job", "a~1");
-  EXPECT_EQ(row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)"), before);
-  EXPECT_THAT(error_of([&] { take(*store, "JOB ", "a~1"); }), HasSubstr("'JOB '"));
-  EXPECT_EQ(take(*store, "JOB", "a~1").owner.id, "a~1");
-  admin()("DELETE FROM " + table + " WHERE mutex = 'JOB'");
-  EXPECT_EQ(take(*store, "job", "a~1").owner.id, "a~1") << "the other is gone";
-  admin()("ALTER TABLE " + table + " MODIFY mutex VARBINARY(66) NOT NULL");
-  EXPECT_TRUE(eventually([&] { return can_take(*store, "JOB"); })) << "names are bytes now";
+  with_each_dialect([&](const auto& store) {
+    make_old_table();
+    jvm().try_init("JOB");
+    const std::string before =
+        row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)");
+    const auto spelled = AllOf(StartsWith("misconfigured"), HasSubstr("'job'"), HasSubstr("'JOB'"),
+                               HasSubstr("VARBINARY"));
+    EXPECT_THAT(error_of([&] { take(*store, "job", "a~1"); }), spelled);
+    EXPECT_THAT(error_of([&] { renew(*store, "job", "a~1", 1); }), spelled);
+    EXPECT_THAT(error_of([&] { observe(*store, "job"); }), spelled);
+    const std::vector<Claim> batch{{"job", "a~1", 0, 0, 10s, 6s}, {"other", "a~1", 0, 0, 10s, 6s}};
+    const Answers answers = store->contend(batch, soon());
+    EXPECT_THAT(std::get<Error>(answers[0]).what(), HasSubstr("'JOB'"));
+    EXPECT_EQ(observed(answers[1]).owner.id, "a~1");
+    release(*store, "job", "a~1");
+    EXPECT_EQ(row("JOB", "CONCAT_WS(',', mutex, owner_id, version, transition_at)"), before);
+    EXPECT_THAT(error_of([&] { take(*store, "JOB ", "a~1"); }), HasSubstr("'JOB '"));
+    EXPECT_EQ(take(*store, "JOB", "a~1").owner.id, "a~1");
+    admin()("DELETE FROM " + table + " WHERE mutex = 'JOB'");
+    EXPECT_EQ(take(*store, "job", "a~1").owner.id, "a~1") << "the other is gone";
+    admin()("ALTER TABLE " + table + " MODIFY mutex VARBINARY(66) NOT NULL");
+    EXPECT_TRUE(eventually([&] { return can_take(*store, "JOB"); })) << "names are bytes now";
+  });
 }
 
 TEST_F(MysqlJvmTest, ATableOfAnotherCharacterSetHoldsWhatItCan) {
-  make_old_table();
-  admin()("ALTER TABLE " + table + " CONVERT TO CHARACTER SET latin1");
-  const auto store = open();
-  const std::string name =
-      "gr\xc3\xbc\xc3\x9f"
-      "e";  // u with dots and sharp s: latin1 has both
-  const Token token = take(*store, name, "\xc3\xa4~1").owner.token;
-  EXPECT_EQ(renew(*store, name, "\xc3\xa4~1", token).owner.id, "\xc3\xa4~1");
-  const std::vector<Claim> batch{{name, "\xc3\xa4~1", token, 0, 10s, 6s},
-                                 {"other", "x~1", 7, 0, 10s, 6s}};
-  EXPECT_EQ(observed(store->contend(batch, soon())[0]).owner.id, "\xc3\xa4~1");
-  EXPECT_EQ(store->list("gr", {}, 9, soon()).at(0).mutex, name);
-  release(*store, name, "\xc3\xa4~1", token);
-  EXPECT_TRUE(observe(*store, name).is_free());
-  EXPECT_THAT(error_of([&] { take(*store, "\xe6\x97\xa5", "a~1"); }), StartsWith("misconfigured"));
+  with_each_dialect([&](const auto& store) {
+    make_old_table();
+    admin()("ALTER TABLE " + table + " CONVERT TO CHARACTER SET latin1");
+    const std::string name =
+        "gr\xc3\xbc\xc3\x9f"
+        "e";  // u with dots and sharp s: latin1 has both
+    const Token token = take(*store, name, "\xc3\xa4~1").owner.token;
+    EXPECT_EQ(renew(*store, name, "\xc3\xa4~1", token).owner.id, "\xc3\xa4~1");
+    const std::vector<Claim> batch{{name, "\xc3\xa4~1", token, 0, 10s, 6s},
+                                   {"other", "x~1", 7, 0, 10s, 6s}};
+    EXPECT_EQ(observed(store->contend(batch, soon())[0]).owner.id, "\xc3\xa4~1");
+    EXPECT_EQ(store->list("gr", {}, 9, soon()).at(0).mutex, name);
+    release(*store, name, "\xc3\xa4~1", token);
+    EXPECT_TRUE(observe(*store, name).is_free());
+    EXPECT_THAT(error_of([&] { take(*store, "\xe6\x97\xa5", "a~1"); }),
+                StartsWith("misconfigured"));
+  });
 }
 
 TEST_F(MysqlJvmTest, AnOldTableIsBroughtUpToDateWhileBothContend) {
