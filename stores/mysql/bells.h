@@ -24,9 +24,6 @@ class Bells {
  public:
   struct Bell {
     std::atomic<bool> is_live{false};
-
-   private:
-    friend class Bells;
     bool needs_place() const { return wanted > 0 && holder.empty(); }
 
     // Guarded by the bells' lock.
