@@ -255,6 +255,13 @@ TEST_F(ConfigTest, PasswordsAreLeftOutAndMayStandInAFile) {
   const Words in_file{"SIMBA_STORE_FILE=" + file("url").string()};
   EXPECT_EQ(value("store", {}, in_file),
             "postgresql://app:***@db/app?sslpassword=***&x=1 from SIMBA_STORE_FILE");
+  write("url",
+        "mongodb://db/?tlsCertificateKeyFilePassword=canary&x=1&authMechanismProperties="
+        "AWS_SESSION_TOKEN:canary\n");
+  EXPECT_EQ(value("store", {}, in_file),
+            "mongodb://db/?tlsCertificateKeyFilePassword=***&x=1&authMechanismProperties=*** from "
+            "SIMBA_STORE_FILE");
+  write("url", "postgresql://app:canary@db/app?sslpassword=canary2&x=1\n");
   write("simba.yaml", "simba:\n  store-file: url\n");
   EXPECT_THAT(value("store"), Not(HasSubstr("canary")));
   EXPECT_THAT(value("store"), HasSubstr("postgresql://app:***@db"));

@@ -219,6 +219,18 @@ std::optional<milliseconds> Settings::duration(const std::string& name) const {
   return parse_duration(spoken(name, *found), found->value);
 }
 
+namespace {
+
+bool means_secret(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  constexpr std::array<const char*, 5> kWords{"passw", "secret", "token", "auth", "credential"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](const char* word) { return name.find(word) != name.npos; });
+}
+
+}  // namespace
+
 std::vector<Settings::Line> Settings::lines() const {
   static_cast<void>(id());
   static_cast<void>(kill_after());
@@ -237,11 +249,12 @@ std::string without_password(std::string url) {
     const std::size_t colon = url.find(':', user + 2);
     if (at != url.npos && at > user && colon < at) url.replace(colon + 1, at - colon - 1, "***");
   }
-  for (const char* secret : {"password=", "sslpassword=", "auth="}) {
-    for (std::size_t at = url.find(secret); at != url.npos; at = url.find(secret, at + 1)) {
-      const std::size_t begin = at + std::string_view(secret).size();
-      url.replace(begin, std::min(url.find('&', begin), url.size()) - begin, "***");
-    }
+  // Parameters: of stores from outside too, so by what their names say.
+  for (std::size_t at = url.find('?'); at != url.npos; at = url.find('&', at + 1)) {
+    const std::size_t equals = std::min(url.find('=', at), url.size());
+    if (!means_secret(url.substr(at + 1, equals - at - 1))) continue;
+    const std::size_t end = std::min(url.find('&', at + 1), url.size());
+    if (equals < end) url.replace(equals + 1, end - equals - 1, "***");
   }
   return url;
 }

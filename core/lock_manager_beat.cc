@@ -109,7 +109,8 @@ void Locks::clear(Beat& beat, const std::string& prefix) {
     const bool is_left = each.observation.is_free() && !owner.id.empty();
     if (is_left && beat.cleared == kClearAtMost) return;
     looked_up_to_ = each.mutex;  // one that cannot be cleared does not keep us from the others
-    if (!is_left) continue;
+    // What has no token is not of this library: whoever wrote it may use its id again by now.
+    if (!is_left || owner.token == 0) continue;
     session->evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
     ++beat.cleared;
   }

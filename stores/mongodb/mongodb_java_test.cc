@@ -1,3 +1,4 @@
+#include "simba/lock_manager.h"
 #include "stores/mongodb/mongodb_fixture.h"
 
 // Documents as the Java reference of the article writes them, and ours: each excludes the other.
@@ -69,6 +70,20 @@ TEST_F(MongodbJavaTest, WhatWeHoldIsNotTakenByJavaUntilWeLetGo) {
   release(*store, "L1", "a~1");
   EXPECT_TRUE(java_locks("L1", 60'000));
   EXPECT_EQ(take(*store, "L1", "b~1").owner.id, kJava);
+}
+
+// Its owner keeps its id from lock to lock, so it may hold the mutex again by the time we write.
+TEST_F(MongodbJavaTest, TheHeartbeatLeavesTheNamesOfJavaAlone) {
+  ASSERT_TRUE(java_locks("L1", 1));
+  const auto store = open();
+  take(*store, "L2", "a~1");
+  observed(contend(*store, {"L3", "a~1", 0, 0, 1ms, 0ms}));
+  ASSERT_TRUE(eventually(
+      [&] { return observe(*store, "L1").is_free() && observe(*store, "L3").is_free(); }));
+  const Client client(store);
+  EXPECT_EQ(LockManager::of(client).beat().cleared, 1U) << "L3";
+  EXPECT_EQ(observe(*store, "L1").owner.id, kJava);
+  EXPECT_EQ(observe(*store, "L3").owner.id, "");
 }
 
 TEST_F(MongodbJavaTest, OurFieldsAreNotBelievedOnceJavaHasTakenOver) {
