@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace simba::testing {
@@ -16,6 +17,8 @@ constexpr double kForking = 0.05;  // a real child costs as much as a whole sche
 constexpr double kOwnThreads = 0.25;
 constexpr double kObservers = 0.15;
 constexpr double kLimitedHold = 0.25;
+constexpr double kLastingCallbacks = 0.2;
+constexpr double kHeedsItsLoss = 0.5;  // the rest works as long as it likes
 constexpr std::uint64_t kMostEvents = 100'000;
 
 struct Lease {
@@ -48,6 +51,7 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
     const nanoseconds span = contend.ttl + contend.transition;
     contend.max_hold = std::chrono::ceil<milliseconds>(others.between(span / 4, span * 2));
   }
+  lasting_callbacks = others.chance(kLastingCallbacks);
 }
 
 Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
@@ -143,6 +147,7 @@ void Schedule::boot(Host& host) {
 }
 
 void Schedule::on_crash(Host& host) {
+  ++host.life;
   for (Actor* actor : host.actors) {
     Actor forgotten;  // all but who it is
     forgotten.process = actor->process;
@@ -212,7 +217,10 @@ void Schedule::enroll(Actor& actor) {
   spec.options = contend_;
   spec.goal = actor.goal;
   if (actor.goal == core::Goal::kKeep) {
-    spec.notify = [this, &actor](const MutexState& state) { on_notice(actor, state); };
+    spec.notify = [this, &actor, life = hosts_[actor.node].life](const MutexState& state) {
+      // Else the process was killed in the midst of a callback that lasts.
+      if (hosts_[actor.node].life == life) on_notice(actor, state);
+    };
   } else if (actor.goal == core::Goal::kObserve) {
     spec.notify = [this, &actor](const MutexState& state) { on_sight(actor, state); };
   }
@@ -286,12 +294,29 @@ void Schedule::on_notice(Actor& actor, const MutexState& state) {
   if (state.is_acquired()) {
     if (actor.told_acquired) violate("P4", actor.name + " was told on_acquired twice");
     actor.told_acquired = true;
+    actor.works_for = state.self;
   }
   if (state.is_released()) {
     if (!actor.told_acquired)
       violate("P4", actor.name + " was told on_released without on_acquired");
     actor.told_acquired = false;
   }
+  if (!work(actor, state)) return;
+  if (state.is_released()) actor.works_for.clear();
+}
+
+// The callback of a service lasts: until it hears of its loss, or as long as it likes. False: its
+// process did not outlive it.
+bool Schedule::work(const Actor& actor, const MutexState& state) {
+  if (!draw_.lasting_callbacks || is_calm()) return true;
+  if (!state.is_acquired() && !state.is_released()) return true;
+  const bool heeds = state.is_acquired() && sim_.dice().chance(kHeedsItsLoss);
+  const nanoseconds longest = heeds ? kCalmFrom : timing_.lease();
+  const World::Time until =
+      std::min(kCalmFrom, sim_.now() + sim_.dice().between(nanoseconds{0}, longest));
+  const std::stop_token lost = state.term.lost();
+  return actor.process->last_until(
+      [&] { return sim_.now() >= until || (heeds && lost.stop_requested()); });
 }
 
 SimResult simulate(std::uint64_t seed, const SimOptions& options) {

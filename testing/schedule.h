@@ -29,6 +29,7 @@ struct Actor {
   std::string name;
   std::shared_ptr<core::Enrolled> who;  // null while its process is down
   bool told_acquired = false;           // on_acquired without on_released yet
+  std::string works_for;                // from on_acquired until on_released has returned
   std::string wire_id;                  // the last one seen
   std::uint64_t attempt = 0;            // of that one
   std::shared_ptr<core::TermRecord> term;
@@ -58,6 +59,7 @@ struct Host {
   SimNode* process = nullptr;
   std::shared_ptr<core::Engine> engine;  // null while it is down
   std::vector<Actor*> actors;
+  std::uint64_t life = 0;   // how often it has crashed
   std::uint64_t steps = 0;  // of the process, when its actors were looked at last
   World::Time next_look{};  // when time alone may have changed something about them
 };
@@ -82,6 +84,7 @@ struct Draw {
   std::optional<World::Time> fork_at;
   bool own_threads = false;  // locks make their calls on their callers' threads
   bool observers = false;
+  bool lasting_callbacks = false;  // of services, unlike slow ones, which only begin late
 };
 
 // One schedule of one seed: what happens (schedule.cc, and for locks that make their calls
@@ -115,6 +118,7 @@ class Schedule {
   void unlock(Actor& actor);
   void look(Actor& actor);
   void on_notice(Actor& actor, const MutexState& state);
+  bool work(const Actor& actor, const MutexState& state);
 
   // On the thread of a lock.
   void lock_here(Actor& actor);
@@ -144,6 +148,7 @@ class Schedule {
   void check_sights();
   void check_write(const Claim& claim, bool is_release, const Observation& before,
                    const Observation& after);
+  void check_work_of(const Claim& claim);
   void violate(const char* promise, const std::string& what);
 
   static const std::string& mutex_name(std::size_t mutex);

@@ -213,10 +213,12 @@ void Schedule::check_orphans() {
   }
 }
 
-// P5: a write changes nothing of a running term but the one it names.
+// P5: a write changes nothing of a running term but the one it names. P4: and it gives no term back
+// whose work has not returned.
 void Schedule::check_write(const Claim& claim, bool is_release, const Observation& before,
                            const Observation& after) {
   if (claim.wire_id.empty()) violate("P5", "somebody who only observes has written");
+  if (is_release) check_work_of(claim);
   const bool named = before.owner.is_owner(claim.wire_id) &&
                      (claim.token == 0 || claim.token == before.owner.token);
   if (before.is_free() || before.owner == after.owner || named) return;
@@ -225,6 +227,14 @@ void Schedule::check_write(const Claim& claim, bool is_release, const Observatio
                                              : "a take") +
                     " of " + std::string(claim.wire_id) + " changed the term of " +
                     before.owner.id);
+}
+
+void Schedule::check_work_of(const Claim& claim) {
+  for (const auto& actor : actors_) {
+    if (actor->works_for.empty() || actor->works_for != claim.wire_id) continue;
+    // In the midst of a write the server cannot be asked what violate() would tell.
+    sim_.violate("P4", actor->name + " was released while its work still runs");
+  }
 }
 
 void Schedule::violate(const char* promise, const std::string& what) {

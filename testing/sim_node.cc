@@ -206,6 +206,15 @@ Answers SimNode::wait_for(const std::shared_ptr<OwnCall>& call) {
   return call->take_answers();
 }
 
+bool SimNode::last_until(const std::function<bool()>& is_over) {
+  const std::uint64_t life = life_;
+  while (is_paused_ || !is_over()) {
+    if (!sim_.go_on() || life != life_) return false;
+  }
+  ++steps_;  // what it does next
+  return true;
+}
+
 std::shared_ptr<Executor> SimNode::make_executor() {
   return executors_.emplace_back(std::make_shared<SimExecutor>(*this));
 }

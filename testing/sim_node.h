@@ -95,6 +95,12 @@ class SimNode {
     const std::shared_ptr<bool> is_here_;
   };
 
+  // In a callback: it lasts until this is true, while the process lives and does not stand still.
+  // The world goes on meanwhile, in the midst of the callback. Of several that last, in whatever
+  // process, the one that began last returns first. False: the process has crashed, or the run is
+  // over.
+  bool last_until(const std::function<bool()>& is_over);
+
   // --- its time ---
 
   const SimClock& clock() const { return clock_; }

@@ -28,10 +28,10 @@
 //
 // What works: MutexContendService, MutexRetrievalService, acquire_async, co_await acquire, terms
 // and their tokens, with the engine that ships. Callbacks take no virtual time of their own: work
-// that takes some goes on in node.post().
+// that takes some goes on in node.post(), or in the callback with node.last_until().
 //
 // What does not, because it waits for a real clock or keeps the one thread there is:
-// - SimbaLocker and Scheduler, and an on_acquired that waits for lost().
+// - SimbaLocker and Scheduler, and an on_acquired that waits for lost() otherwise than that.
 // - stop() and close() of a service begin the end and do not wait for it; it comes as time passes.
 //   The same holds for its destructor.
 // - observe, list and evict of a Client are answered at once: no fault befalls them.

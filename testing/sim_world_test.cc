@@ -196,6 +196,23 @@ TEST(SimWorldTest, AProcessMayCrashInItsOwnCallbackAndWhileItBoots) {
   EXPECT_FALSE(node.is_up());
 }
 
+TEST(SimWorldTest, ACallbackMayLastUntilItHearsOfItsLoss) {
+  SimWorld world{8};
+  SimNode& a = world.add_node("a");
+  std::optional<bool> returned;
+  a.run([&](SimNode&) {
+    return std::make_shared<Leader>(a, [&](const MutexState& state) {
+      returned = a.last_until([&] { return state.term.lost().stop_requested(); });
+    });
+  });
+  world.world().at(20s, [&] {
+    EXPECT_FALSE(returned);
+    a.cut_off();
+  });
+  world.run(60s);
+  EXPECT_EQ(returned, true);
+}
+
 TEST(SimWorldTest, AClientMayEndBeforeItsProcess) {
   SimWorld world{9};
   SimNode& node = world.add_node("a");
