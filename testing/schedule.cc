@@ -102,7 +102,7 @@ void Schedule::add_actor(std::size_t node, std::size_t mutex, core::Goal goal,
 void Schedule::add_node(Cast cast) {
   const std::size_t index = hosts_.size();
   SimNode& node = sim_.add_node("node " + std::to_string(index));
-  hosts_.push_back({&node, nullptr, {}});
+  hosts_.emplace_back().process = &node;
   const auto chance = [&] { return cast == Cast::kLocks || !sim_.dice().chance(0.5); };
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
     const bool observes = cast == Cast::kObservers || (draw_.observers && index == 0);
@@ -160,7 +160,7 @@ void Schedule::on_crash(Host& host) {
     *actor = std::move(forgotten);
   }
   owners_change_ = true;
-  dead_ids_.clear();
+  host.dead_ids.clear();  // nobody is left who could give them back
   for (Row& row : rows_) row.is_known = false;
   host.engine.reset();
 }

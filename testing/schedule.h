@@ -59,7 +59,8 @@ struct Host {
   SimNode* process = nullptr;
   std::shared_ptr<core::Engine> engine;  // null while it is down
   std::vector<Actor*> actors;
-  std::uint64_t life = 0;   // how often it has crashed
+  std::set<std::string, std::less<>> dead_ids;  // given up in this life
+  std::uint64_t life = 0;                       // how often it has crashed
   std::uint64_t steps = 0;  // of the process, when its actors were looked at last
   World::Time next_look{};  // when time alone may have changed something about them
 };
@@ -170,7 +171,6 @@ class Schedule {
   std::array<World::Time, 2> owned_at_{};
   std::array<World::Time, 2> orphan_since_{};
   std::array<std::string, 2> bereft_of_;  // its owner, killed in the calm
-  std::set<std::string> dead_ids_;        // given up by processes that still live
   std::array<Row, 2> rows_;
   SimResult result_;
 };

@@ -125,11 +125,11 @@ void Schedule::note_wire_id(Actor& actor) {
   const core::Contention& machine = actor.who->machine;
   actor.attempt = machine.attempt();
   if (machine.wire_id() == actor.wire_id) return;
-  const bool told = actor.goal == core::Goal::kOnce || !draw_.slow_callbacks;
+  // Work that nobody waited for any more keeps its lease: it runs out.
   const bool abandoned = actor.term && actor.term->wire_id == actor.wire_id &&
                          actor.term->loss().reason == LossReason::kAbandoned;
-  if (told && !abandoned && !actor.wire_id.empty()) {
-    dead_ids_.insert(actor.wire_id);
+  if (!abandoned && !actor.who->left_work && !actor.wire_id.empty()) {
+    hosts_[actor.node].dead_ids.insert(actor.wire_id);
     rows_[actor.mutex].is_known = false;
   }
   actor.wire_id = machine.wire_id();
@@ -160,7 +160,9 @@ const Observation& Schedule::row(std::size_t mutex) {
                        now <= row.seen.owner.transition_at;
   if (!is_same) {
     row = {server.peek(mutex_name(mutex)), server.changes(), false, true};
-    row.is_dead = dead_ids_.contains(row.seen.owner.id);
+    row.is_dead = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& host) {
+      return host.dead_ids.contains(row.seen.owner.id);
+    });
   }
   row.seen.now = now;
   return row.seen;
