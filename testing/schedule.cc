@@ -18,7 +18,9 @@ constexpr double kOwnThreads = 0.25;
 constexpr double kObservers = 0.15;
 constexpr double kLimitedHold = 0.25;
 constexpr double kLastingCallbacks = 0.2;
-constexpr double kHeedsItsLoss = 0.5;  // the rest works as long as it likes
+constexpr double kSteadyServer = 0.3;
+constexpr double kLargestDrift = 0.0045;  // two clocks then differ by less than the 1 % of P1b
+constexpr double kHeedsItsLoss = 0.5;     // the rest works as long as it likes
 constexpr std::uint64_t kMostEvents = 100'000;
 
 struct Lease {
@@ -30,6 +32,12 @@ constexpr std::array<Lease, 6> kLeases{{{milliseconds{10'000}, milliseconds{6'00
                                         {milliseconds{5'000}, milliseconds{2'000}},
                                         {milliseconds{8'000}, milliseconds{0}},
                                         {milliseconds{2'000}, milliseconds{1'000}}}};
+
+// How the world of a schedule differs from what was asked for.
+SimOptions drift_further(SimOptions options, bool is_steady) {
+  if (is_steady) options.largest_drift = kLargestDrift;
+  return options;
+}
 
 }  // namespace
 
@@ -52,10 +60,11 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
     contend.max_hold = std::chrono::ceil<milliseconds>(others.between(span / 4, span * 2));
   }
   lasting_callbacks = others.chance(kLastingCallbacks);
+  clock_steps = !others.chance(kSteadyServer);
 }
 
 Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
-    : draw_(seed, options.kind), sim_(draw_.dice, options) {
+    : draw_(seed, options.kind), sim_(draw_.dice, drift_further(options, !draw_.clock_steps)) {
   sim_.server().on_write(
       [this](const Claim& claim, bool is_release, const Observation& before,
              const Observation& after) { check_write(claim, is_release, before, after); });
@@ -73,6 +82,7 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
   if (draw_.observers) add_node(Cast::kObservers);
   FaultPlan faults;
   faults.until = kCalmFrom;
+  faults.clock_steps = draw_.clock_steps;
   faults.lease = timing_.lease();
   for (std::size_t i = 0; i < draw_.mutexes; ++i) faults.mutexes.push_back(mutex_name(i));
   if (draw_.slow_callbacks) faults.slowest_callback = contend_.ttl;

@@ -85,6 +85,7 @@ struct Draw {
   std::optional<World::Time> fork_at;
   bool own_threads = false;  // locks make their calls on their callers' threads
   bool observers = false;
+  bool clock_steps = true;         // of the server; without them clocks drift further
   bool lasting_callbacks = false;  // of services, unlike slow ones, which only begin late
 };
 

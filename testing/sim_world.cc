@@ -9,15 +9,10 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr double kSlowest = 0.998;
-constexpr double kFastest = 1.002;
-
-SimClock clock_of_server(Dice& dice) {
-  return {seconds{static_cast<int>(1000 + dice.below(1000))}, dice.between(kSlowest, kFastest)};
-}
-
-SimClock clock_of_node(Dice& dice) {
-  return {seconds{static_cast<int>(dice.below(100'000))}, dice.between(kSlowest, kFastest)};
+// A clock that starts within this many seconds from there on.
+SimClock draw_clock(Dice& dice, int from, std::uint64_t span, double drift) {
+  const seconds offset{from + static_cast<int>(dice.below(span))};
+  return {offset, dice.between(1 - drift, 1 + drift)};
 }
 
 }  // namespace
@@ -27,7 +22,7 @@ SimWorld::SimWorld(std::uint64_t seed, const SimOptions& options) : SimWorld(Dic
 SimWorld::SimWorld(const Dice& dice, const SimOptions& options)
     : options_(options),
       dice_(dice),
-      server_clock_(clock_of_server(dice_)),
+      server_clock_(draw_clock(dice_, 1000, 1000, options.largest_drift)),
       server_(std::make_shared<ModelServer>(options.kind, [this] {
         const LocalTime now = server_clock_.at(world_.now()) + server_step_;
         return StoreTime{std::chrono::duration_cast<milliseconds>(now.time_since_epoch())};
@@ -37,7 +32,8 @@ SimWorld::SimWorld(const Dice& dice, const SimOptions& options)
 SimWorld::~SimWorld() { nodes_.clear(); }
 
 SimNode& SimWorld::add_node(std::string name) {
-  nodes_.push_back(std::make_unique<SimNode>(*this, std::move(name), clock_of_node(dice_)));
+  const SimClock clock = draw_clock(dice_, 0, 100'000, options_.largest_drift);
+  nodes_.push_back(std::make_unique<SimNode>(*this, std::move(name), clock));
   return *nodes_.back();
 }
 

@@ -42,7 +42,10 @@ namespace simba::testing {
 struct SimOptions {
   ModelKind kind = ModelKind::kLease;
   bool records_timeline = false;
-  bool frees_at_once = false;             // operators do not wait for the end of a lease: breaks P1
+  bool frees_at_once = false;  // operators do not wait for the end of a lease: breaks P1
+  // Of the rate of each clock. The guard pays for 1 % between two, less what the server's clock is
+  // set forward: with clock steps in the plan of faults, no more than this.
+  double largest_drift = 0.002;
   std::uint64_t most_events = 1'000'000;  // more than that is a violation: something spins
 };
 
