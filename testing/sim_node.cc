@@ -260,7 +260,7 @@ void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecut
   const bool arrives = !is_cut_ && !dice.chance(weather.lost_requests);
   if (!arrives || arrival > patience) time_out(call, owner, patience);
   if (!arrives) return;
-  world_.at(arrival, [this, call, owner, patience, life = life_]() mutable {
+  world_.at(arrival, [this, call = call, owner, patience, life = life_]() mutable {
     const bool performed = sim_.is_server_up();
     if (performed) call->perform();
     if (life != life_ || world_.now() > patience) return;
