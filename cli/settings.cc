@@ -161,7 +161,7 @@ std::optional<Configured> Settings::find(const std::string& name) const {
 }
 
 Configured Settings::id() const {
-  const Configured id = find("id").value_or(Configured{"", "default"});
+  Configured id = find("id").value_or(Configured{"", "default"});
   if (id.origin == "default") return id;
   try {
     core::check_label(id.value, kLongestWireId, "a store");

@@ -44,8 +44,8 @@ class Settings {
  private:
   Configured find_store() const;
   Configured with_properties(Configured store) const;
-  std::optional<Configured> find(const std::string& key) const;
-  std::optional<milliseconds> duration(const std::string& key) const;
+  std::optional<Configured> find(const std::string& name) const;
+  std::optional<milliseconds> duration(const std::string& name) const;
 
   const Flags flags_;
   const ConfigFile file_;

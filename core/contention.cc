@@ -437,7 +437,7 @@ void Contention::lose(Effects& effects, Loss loss, const MutexOwner& after) {
 }
 
 void Contention::after_term(Effects& effects, LocalTime now) {
-  effects.former = std::move(wire_id_);
+  effects.former = std::exchange(wire_id_, {});
   if (stop_ || goal_ == Goal::kOnce) {
     phase_ = Phase::kIdle;
     due_ = kNever;

@@ -16,7 +16,7 @@ using Phase = Contention::Phase;
 Error blocked_error(const StoreTraits& traits) {
   std::string what = "somebody else holds a lock on its row";
   if (!traits.blocked_advice.empty()) what += "; " + traits.blocked_advice;
-  return {Errc::kTimeout, std::move(what)};
+  return {Errc::kTimeout, what};
 }
 
 }  // namespace
