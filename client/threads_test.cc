@@ -79,8 +79,14 @@ void use_all_of(const std::string& url) {
 // A thread that is late is late now and then.
 constexpr int kRounds = 10;
 
+// With the first thread there is, a sanitizer begins one of its own.
+std::set<std::string> threads_from_now_on() {
+  std::thread([] {}).join();
+  return threads();
+}
+
 TEST(Threads, NoneOutlivesWhatItWasMadeForOnMemory) {
-  const std::set<std::string> before = threads();
+  const std::set<std::string> before = threads_from_now_on();
   for (int round = 0; round < kRounds; ++round) {
     use_all_of("memory:");
     ASSERT_EQ(threads(), before) << "round " << round;
@@ -91,7 +97,7 @@ TEST(Threads, NoneOutlivesWhatItWasMadeForOnSqlite) {
   std::string directory =
       (std::filesystem::temp_directory_path() / "simba-threads-XXXXXX").string();
   ASSERT_NE(mkdtemp(directory.data()), nullptr);
-  const std::set<std::string> before = threads();
+  const std::set<std::string> before = threads_from_now_on();
   for (int round = 0; round < kRounds; ++round) {
     use_all_of("sqlite:" + directory + "/locks.db");
     EXPECT_EQ(threads(), before) << "round " << round;
