@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
@@ -32,6 +33,10 @@ struct Sighting {
   friend bool operator==(const Sighting&, const Sighting&) = default;
 };
 
+Sighting sighting_of(const std::string& mutex, const MutexOwner& owner) {
+  return {mutex, owner.id, owner.id.empty() ? 0 : owner.token};
+}
+
 // What the observers have seen, for the thread that writes.
 class Sightings {
  public:
@@ -61,7 +66,7 @@ class Observer : public MutexRetriever {
       : mutex_(std::move(mutex)), sightings_(sightings) {}
   const std::string& mutex() const override { return mutex_; }
   void notify_owner(const MutexState& state) override {
-    sightings_.add({mutex_, state.after.id, state.after.id.empty() ? 0 : state.after.token});
+    sightings_.add(sighting_of(mutex_, state.after));
   }
 
  private:
@@ -121,10 +126,12 @@ class Log {
   std::map<std::string, Sighting> last_;
 };
 
-// The signal that ends it.
+constexpr int kQuietMs = 1'000;
+
+// The signal that ends it. Not longer than it is quiet.
 int wait_beside(Sightings& sightings, const Signals& signals) {
   std::array<pollfd, 2> sources{{{sightings.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
-  poll(sources.data(), sources.size(), -1);
+  poll(sources.data(), sources.size(), kQuietMs);
   while (const auto signal = signals.next()) {
     if (ends_waiting(*signal)) return *signal;
     if (*signal == SIGTSTP) stop_by_tstp(Stop::kSelf);
@@ -163,9 +170,15 @@ int watch(const WatchCommand& command) {
       services.clear();
       die_by(signal);
     }
-    for (const Sighting& seen : sightings.take()) {
-      if (!log.note(seen)) return exit_code::kUnavailable;
+    const std::deque<Sighting> seen = sightings.take();
+    bool is_read =
+        std::all_of(seen.begin(), seen.end(), [&](const Sighting& each) { return log.note(each); });
+    // What was over before an observer's first answer is told by nobody.
+    for (std::size_t i = 0; seen.empty() && i < services.size(); ++i) {
+      if (services[i]->status() != Status::kRunning) continue;
+      is_read = log.note(sighting_of(command.mutexes[i], services[i]->after_owner())) && is_read;
     }
+    if (!is_read) return exit_code::kUnavailable;
   }
 }
 
