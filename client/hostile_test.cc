@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/forgery.h"
 #include "simba/connect.h"
 #include "stores/kit/worker.h"
 #include "testing/servers/relay.h"
@@ -35,6 +37,10 @@ struct Protocol {
   std::string spared = {};  // answers with this in them stay true
   bool is_repeated = true;  // the nonsense can come without an end
   bool is_pushing = false;  // who watches is told by this server, without asking
+  // In a table of JVM Simba a row has no token before its next term: who renews keeps its own.
+  bool may_lack_token = false;
+  // Who leads is remembered while the server tells of changes, and not asked for again.
+  bool remembers = false;
 };
 
 void PrintTo(const Protocol& protocol, std::ostream* out) { *out << protocol.server; }
@@ -76,7 +82,10 @@ const std::vector<Protocol>& protocols() {
         bytes({7, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0}), bytes({1, 0, 0, 1, 0xfb}),
         bytes({9, 0, 0, 1, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
         bytes({3, 0, 0, 1, 0xff, 0x10, 0x04}), bytes({5, 0, 0, 1, 0xfe, 0, 0, 2, 0})},
-       ""},
+       "",
+       true,
+       false,
+       true},
       // The driver ends the process at an answer that nobody asked for, so they do not come again.
       {"zookeeper",
        "zookeeper://127.0.0.1:",
@@ -85,7 +94,10 @@ const std::vector<Protocol>& protocols() {
         bytes({0, 0, 0, 4, 0, 0, 0, 1}),
         bytes({0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0})},
        "",
-       false},
+       false,
+       false,
+       false,
+       true},
       // Its monitor, a thread of the driver, ends the process at a length that no message has.
       {"mongodb",
        "mongodb://127.0.0.1:",
@@ -150,6 +162,23 @@ class HostileTest : public ::testing::TestWithParam<Protocol> {
       const bool is_spared = !spared.empty() && said.find(spared) != said.npos;
       return is_spared ? std::string(said) : lie(said);
     };
+  }
+  // The holder's answers, about the asker; counts how often it was named.
+  static Relay::Lie naming_the_asker(Token token, std::int64_t instead, std::atomic<int>& named) {
+    return sparing([=, &named](std::string_view said) {
+      const Forged made = forge(said, kHolder, kAsker, token, instead);
+      named += made.named;
+      return made.answer;
+    });
+  }
+  // A connection that was lied to is opened anew, which may take longer than a call has.
+  void ask_until_named(const std::atomic<int>& named, const std::function<void()>& ask) {
+    const LocalTime end = BootClock::now() + 30s;
+    do {
+      keep_holding();
+      ask();
+    } while (named == 0 && !GetParam().remembers && BootClock::now() < end);
+    EXPECT_TRUE(named > 0 || GetParam().remembers) << "nobody was named";
   }
   static Relay::Lie saying(const std::string& words) {
     return sparing([words](std::string_view) { return words; });
@@ -232,11 +261,37 @@ class HostileTest : public ::testing::TestWithParam<Protocol> {
       EXPECT_FALSE(each.observation.owner.is_owner(id)) << "owner by a lie";
   }
 
+  // By what the engine goes: such an answer would make the asker owner, or keep it.
+  void expect_no_grant(Token token) {
+    const Claim claim{mutex, kAsker, token, 0, 10s, 5s};
+    expect_an_end("claim", [&](LocalTime end) {
+      for (const Answer& answer : store->contend({&claim, 1}, end + 2s)) {
+        const auto* seen = std::get_if<Observation>(&answer);
+        if (seen == nullptr || !seen->owner.is_owner(kAsker)) continue;
+        const bool is_term = token == 0 ? seen->owner.token != 0 : seen->owner.token == token;
+        EXPECT_FALSE(is_term && !seen->is_free())
+            << "owner by a lie, with token " << seen->owner.token << ", asked with " << token;
+      }
+    });
+  }
+  Token token_of_the_holder() {
+    const std::string_view name = mutex;
+    const Answers answers = straight_->observe({&name, 1}, BootClock::now() + 30s);
+    return std::get<Observation>(answers.at(0)).owner.token;
+  }
+
+  // Where the lease is that of a session it does not last as long as was asked for.
+  void keep_holding() {
+    const Claim claim{mutex, kHolder, token_of_the_holder(), 0, 300s, 100s};
+    straight_->contend({&claim, 1}, BootClock::now() + 30s);
+  }
+
   ::testing::AssertionResult hears_the_truth() {
     std::string instead;
     const kit::StopSignal moment;
     for (const LocalTime until = BootClock::now() + 60s; BootClock::now() < until;
          moment.pause(20ms)) {
+      keep_holding();
       try {
         const std::string_view name = mutex;
         const Answers answers = store->observe({&name, 1}, BootClock::now() + 5s);
@@ -251,7 +306,9 @@ class HostileTest : public ::testing::TestWithParam<Protocol> {
     return ::testing::AssertionFailure() << instead;
   }
 
-  static constexpr std::string_view kHolder = "holder~0123456789abc";
+  // Of the same length: what names one can name the other.
+  static constexpr std::string_view kHolder = "holder~0123456789abc",
+                                    kAsker = "asker~~0123456789abc";
   std::unique_ptr<Relay> relay;
   std::shared_ptr<Store> store;
   std::string mutex;
@@ -311,6 +368,34 @@ TEST_P(HostileTest, WhatNoServerSaysMakesNoOwner) {
     relay->lie(saying(each));
     survive(::testing::PrintToString(each));
   }
+}
+
+TEST_P(HostileTest, WhoIsNamedAsTheOwnerWithATokenThatIsNoneOwnsNothing) {
+  const Token token = token_of_the_holder();
+  for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-1}, INT64_MIN}) {
+    std::atomic<int> named = 0;
+    relay->lie(naming_the_asker(token, wrong, named));
+    const bool is_lacking = wrong == 0 && GetParam().may_lack_token;
+    ask_until_named(named, [&] {
+      expect_no_grant(0);
+      for (const Token asked : {token, token + 1}) {
+        if (!is_lacking) expect_no_grant(asked);
+      }
+    });
+    relay->mend();
+    EXPECT_TRUE(hears_the_truth());
+  }
+}
+
+TEST_P(HostileTest, WhoIsNamedAsTheOwnerOfAnotherTermHasNotRenewedItsOwn) {
+  const Token token = token_of_the_holder();
+  std::atomic<int> named = 0;
+  relay->lie(naming_the_asker(token, static_cast<std::int64_t>(token), named));
+  ask_until_named(named, [&] {
+    for (const Token asked : {token - 1, token + 1}) expect_no_grant(asked);
+  });
+  relay->mend();
+  EXPECT_TRUE(hears_the_truth());
 }
 
 TEST_P(HostileTest, AnEndlessAnswerMakesNoOwnerAndCostsNoMemory) {

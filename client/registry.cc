@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <utility>
 
+#include "core/coded.h"
 #include "simba/connect.h"
 
 namespace simba::client {
@@ -87,6 +89,28 @@ Inspection inspect_store(std::string_view url) {
   const StoreEntry entry = client::entry_of(url);
   if (entry.inspect) return entry.inspect(url);
   return {{{"server", Finding::Verdict::kOk, "a store of '" + entry.scheme + ":', without one"}}};
+}
+
+std::optional<Client> connect(std::string_view url, std::error_code& error) {
+  return connect(url, ClientOptions{}, error);
+}
+
+std::optional<Client> connect(std::string_view url, ClientOptions options, std::error_code& error) {
+  return core::coded(error,
+                     [&]() -> std::optional<Client> { return connect(url, std::move(options)); });
+}
+
+std::shared_ptr<Store> open_store(std::string_view url, const LogSink& log,
+                                  std::error_code& error) {
+  return core::coded(error, [&] { return open_store(url, log); });
+}
+
+Preparation prepare_store(std::string_view url, Prepare how, std::error_code& error) {
+  return core::coded(error, [&] { return prepare_store(url, how); });
+}
+
+Inspection inspect_store(std::string_view url, std::error_code& error) {
+  return core::coded(error, [&] { return inspect_store(url); });
 }
 
 void register_store(StoreEntry entry) {

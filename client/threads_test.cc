@@ -76,6 +76,20 @@ void use_all_of(const std::string& url) {
   }));
 }
 
+// A lock manager whose heart beats all the time. It goes with its client while a lock is held, and
+// another one was left by a thread that has just ended.
+void use_lock_manager_of(const std::string& url) {
+  LockManager manager =
+      LockManager::of(connect(url), {.lock_ttl = 500ms, .beat_interval = 1ms, .base_backoff = 1ms});
+  std::atomic<int> beats{0};
+  manager.on_beat([&](const Beat&) { ++beats; });
+  LockManager::Lock left = manager.create_lock("left");
+  LockManager::Lock held = manager.create_lock("held");
+  held.lock();
+  EXPECT_TRUE(eventually([&] { return beats > 2; }));
+  std::thread([&] { left.lock(); }).join();
+}
+
 // A thread that is late is late now and then.
 constexpr int kRounds = 10;
 
@@ -89,6 +103,14 @@ TEST(Threads, NoneOutlivesWhatItWasMadeForOnMemory) {
   const std::set<std::string> before = threads_from_now_on();
   for (int round = 0; round < kRounds; ++round) {
     use_all_of("memory:");
+    ASSERT_EQ(threads(), before) << "round " << round;
+  }
+}
+
+TEST(Threads, NoneOutlivesTheLastHandleOfALockManager) {
+  const std::set<std::string> before = threads_from_now_on();
+  for (int round = 0; round < 3 * kRounds; ++round) {
+    use_lock_manager_of("memory:");
     ASSERT_EQ(threads(), before) << "round " << round;
   }
 }

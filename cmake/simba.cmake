@@ -115,7 +115,8 @@ endfunction()
 #
 # Makes the GoogleTest program <name>. Each case is a ctest entry "<folder>/<Suite>.<Case>". The label says how the
 # case is run: unit in parallel, sleeping with many at once because it waits, cpu after them, one per processor.
-#   WEIGHT  how many of the sixteen places of the sleeping cases one case takes: more than 1 where it works a server
+#   WEIGHT  how many of the sixteen places of the sleeping cases one case takes: more than 1 where it works a server.
+#           These come first: later, with all places taken, there would be room for one that needs a single place only
 #   WHOLE   for many cases of milliseconds each, or some that share what is dear: one entry "<folder>/<name>" runs them
 #           all and writes gtest/<folder>/<name>.xml, from which script/test counts the cases. The single cases are
 #           there too, with the label `case`, for script/test --filter.
@@ -134,6 +135,10 @@ function(simba_add_test)
   if(NOT arg_WEIGHT)
     set(arg_WEIGHT 1)
   endif()
+  set(cost 0)  # what ctest remembers of the last run
+  if(arg_WEIGHT GREATER 1)
+    math(EXPR cost "1000 * ${arg_WEIGHT}")
+  endif()
   list(LENGTH arg_LABELS count)
   if(count GREATER 1)
     message(FATAL_ERROR "simba_add_test(${arg_NAME}): one label only")
@@ -151,7 +156,7 @@ function(simba_add_test)
     add_test(NAME ${folder}/${arg_NAME}
       COMMAND ${arg_NAME} --gtest_output=xml:${PROJECT_BINARY_DIR}/gtest/${folder}/${arg_NAME}.xml)
     set_tests_properties(${folder}/${arg_NAME} PROPERTIES LABELS "${arg_LABELS};whole" TIMEOUT ${arg_TIMEOUT}
-      PROCESSORS ${arg_WEIGHT})
+      PROCESSORS ${arg_WEIGHT} COST ${cost})
     set(arg_LABELS case)
   endif()
   include(GoogleTest)
@@ -160,7 +165,7 @@ function(simba_add_test)
     NO_PRETTY_VALUES NO_PRETTY_TYPES
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_WEIGHT})
+    PROPERTIES LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_WEIGHT} COST ${cost})
 endfunction()
 
 # simba_add_program(NAME name SOURCES file... [DEPS target...] [INSTALL])

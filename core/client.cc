@@ -18,13 +18,16 @@ std::shared_ptr<Store> checked(std::shared_ptr<Store> store) {
   return store;
 }
 
+std::shared_ptr<Engine> make_engine(std::shared_ptr<Store> store, const ClientOptions& options) {
+  auto executor = options.executor ? options.executor : make_thread_executor();
+  return std::make_shared<Engine>(checked(std::move(store)), std::move(executor), options.on_event,
+                                  options.log);
+}
+
 }  // namespace
 
 Session::Session(std::shared_ptr<Store> store, ClientOptions its_options)
-    : options(std::move(its_options)),
-      engine_(std::make_shared<Engine>(checked(std::move(store)),
-                                       options.executor ? options.executor : make_thread_executor(),
-                                       options.on_event, options.log)) {
+    : OutsideCalls(make_engine(std::move(store), its_options)), options(std::move(its_options)) {
   static_cast<void>(Timing::of(options.contend));
   engine_->open();
 }
@@ -35,7 +38,7 @@ Session::~Session() {
   engine_->close(kFarewellPatience);
 }
 
-Engine& Session::engine() const {
+Engine& OutsideCalls::engine() const {
   if (engine_->is_forked()) {
     throw Error(
         Errc::kMisuse,
@@ -48,7 +51,7 @@ void Session::log(LogLevel level, const std::string& line) const {
   if (options.log) options.log(level, line);
 }
 
-Observation Session::observe(std::string_view mutex, milliseconds timeout) const {
+Observation OutsideCalls::observe(std::string_view mutex, milliseconds timeout) const {
   engine().store().check_mutex(mutex);
   const std::array<std::string_view, 1> names{mutex};
   Answers answers = heeded([&](Store& store) { return store.observe(names, in(timeout)); });
@@ -59,13 +62,13 @@ Observation Session::observe(std::string_view mutex, milliseconds timeout) const
   throw Error(Errc::kTimeout, "no answer about '" + std::string(mutex) + "'");
 }
 
-std::vector<Listed> Session::list(std::string_view prefix, std::string_view after,
-                                  std::size_t limit, milliseconds timeout) const {
+std::vector<Listed> OutsideCalls::list(std::string_view prefix, std::string_view after,
+                                       std::size_t limit, milliseconds timeout) const {
   return heeded([&](Store& store) { return store.list(prefix, after, limit, in(timeout)); });
 }
 
-Observation Session::evict(std::string_view mutex, std::string_view wire_id, Token token,
-                           Eviction how, milliseconds timeout) const {
+Observation OutsideCalls::evict(std::string_view mutex, std::string_view wire_id, Token token,
+                                Eviction how, milliseconds timeout) const {
   engine().store().check_mutex(mutex);
   return heeded([&](Store& store) { return store.evict(mutex, wire_id, token, how, in(timeout)); });
 }

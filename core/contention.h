@@ -72,10 +72,14 @@ struct TermTimes {
 // What a contender goes by. Contenders with the same options share it.
 struct Rules {
   // Throws Error (kMisconfigured) for options that cannot work.
-  explicit Rules(const ContendOptions& chosen) : options(chosen), timing(Timing::of(chosen)) {}
+  Rules(const ContendOptions& chosen, LocalTime meet_from)
+      : options(chosen), timing(Timing::of(chosen)), renewals_meet_from(meet_from) {}
 
   const ContendOptions options;
   const Timing timing;
+  // Renewals fall due at this moment and each quarter of their period after it, so that those of
+  // terms that began at different times go out together.
+  const LocalTime renewals_meet_from;
 };
 
 // Threads: none of its own; calls must be serialized.
@@ -149,6 +153,10 @@ class Contention {
   const Timing& timing() const { return timing_; }
 
  private:
+  static constexpr LocalTime kNever = LocalTime::max();
+  // A retired id is remembered for this many leases: a claim may be late by one, and last another.
+  static constexpr int kMemory = 2;
+
   struct Call {
     CallKind kind;
     std::uint64_t number;
@@ -165,6 +173,7 @@ class Contention {
   void end_attempt(Effects& effects, LocalTime now);
   void hold(Effects& effects, const Observation& seen, LocalTime sent, LocalTime now);
   void extend(const Observation& seen, LocalTime sent);
+  LocalTime renewal_after(LocalTime sent) const;
   void end(Effects& effects, LocalTime now, nanoseconds patience);
   void lose(Effects& effects, Loss loss, const MutexOwner& after);
   void after_term(Effects& effects, LocalTime now);
@@ -181,6 +190,8 @@ class Contention {
   bool is_queued() const;
   nanoseconds scaled(nanoseconds span) const;
   milliseconds poll() const;
+  nanoseconds pause() const;
+  void draw_pause();
   milliseconds free_pause() const;
   milliseconds turn_of_others() const;
   nanoseconds backoff();
@@ -216,11 +227,13 @@ class Contention {
   unsigned useless_grants_ = 0;          // one after the other
   unsigned free_looks_ = 0;              // of an observer, one after the other
   std::optional<std::uint64_t> jitter_;  // of the next take
+  unsigned refusals_ = 0;                // of this attempt
+  nanoseconds pause_{};                  // drawn at the last of them
 
   std::optional<TermTimes> term_;
   LocalTime grace_end_ = LocalTime::max();
   std::unique_ptr<MutexOwner> owner_;  // null: nobody, or nobody is told
-  LocalTime heard_at_{};               // when that was answered, or overheard
+  LocalTime heard_at_{};               // when that was answered, or overheard; in whatever life
 };
 
 }  // namespace simba::core

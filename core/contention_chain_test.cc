@@ -321,6 +321,18 @@ TEST_F(ContentionTest, WhoSharesAQuestionDoesNotBelieveOldNews) {
   EXPECT_EQ(machine->owner().id, "new~1");
 }
 
+TEST_F(ContentionTest, WhatIsOlderThanTheLastItHeardIsNoNewsInItsNextLifeEither) {
+  start(Goal::kObserve);
+  const LocalTime before = now;
+  now += 1s;
+  answer(owned_by("new~1", 8));
+  see(machine->stop(now));
+  start(Goal::kObserve);
+  fail();
+  EXPECT_FALSE(see(machine->overheard(owned_by("old~1", 7), before, now)).change);
+  EXPECT_TRUE(see(machine->overheard(owned_by("new~1", 8), now, now)).change);
+}
+
 TEST_F(ContentionTest, TheAnswerToAQuestionOfItsOwnIsNewsWhateverTheClockOfTheStore) {
   start(Goal::kObserve);
   answer(owned_by("old~1", 7));

@@ -30,7 +30,7 @@ class ContentionTest : public ::testing::Test {
   ContentionTest() { configure(calm()); }
   void configure(const ContendOptions& options, Queue queue = Queue::kNo,
                  std::string label = "me") {
-    machine.emplace(std::move(label), std::make_shared<Rules>(options), queue == Queue::kYes,
+    machine.emplace(std::move(label), std::make_shared<Rules>(options, now), queue == Queue::kYes,
                     executor);
   }
 

@@ -324,5 +324,40 @@ TEST_F(ContentionTest, RenewsAtTheEndOfItsTtlWhereThatIsAskedFor) {
   EXPECT_EQ(machine->next_timer(), sent + 10s);
 }
 
+// --- meeting others ---
+
+TEST_F(ContentionTest, ARenewalComesUpToAQuarterSoonerToMeetOthers) {
+  ContendOptions options = calm();
+  options.renew_at = 0.8;  // of 10 s: they meet every 2 s
+  configure(options);
+  const LocalTime begin = now;
+  for (const auto& [took, due] : {std::pair{0s, 8s}, {1s, 8s}, {2s, 10s}, {3s, 10s}}) {
+    now = begin + took;
+    hold(Goal::kOnce);
+    EXPECT_EQ(machine->next_timer(), begin + due) << took.count();
+    now = begin + due;
+    ASSERT_TRUE(see(machine->timer(now)).ask);
+    now += 100ms;
+    answer(mine());
+    EXPECT_EQ(machine->next_timer(), begin + due + 8s) << "from then on it is in step";
+    end_term();
+    answer(nobodys());
+  }
+}
+
+TEST_F(ContentionTest, WhoWasGrantedLittleRenewsWhenItHasToAndNotToMeetOthers) {
+  start(Goal::kOnce);
+  answer(owned_by(machine->wire_id(), 7, 2500ms, 16s));
+  const nanoseconds scaled = machine->timing().renew / 4;
+  EXPECT_NEAR(static_cast<double>((machine->next_timer() - now - scaled).count()), 0, 10);
+  now += 200ms;
+  end_term();
+  answer(nobodys());
+  start(Goal::kOnce);
+  answer(owned_by(machine->wire_id(), 7, 2500ms, 16s));
+  EXPECT_LE(machine->next_timer(), now + scaled);
+  EXPECT_GE(machine->next_timer(), now + scaled * 3 / 4);
+}
+
 }  // namespace
 }  // namespace simba::core

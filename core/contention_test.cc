@@ -130,6 +130,43 @@ TEST_F(ContentionTest, TheSafetyPollIsAnOption) {
   EXPECT_EQ(machine->next_timer(), now + 300ms);
 }
 
+TEST_F(ContentionTest, WithoutPushTheFirstPollsMayComeSooner) {
+  ContendOptions options = calm();
+  options.first_poll = 300ms;
+  configure(options);
+  wait_for_other();
+  for (const milliseconds pause : {300ms, 600ms, 1000ms, 1000ms}) {
+    EXPECT_EQ(machine->next_timer(), now + pause);
+    machine->overheard(owned_by("other~1"), now, now);
+    EXPECT_EQ(machine->next_timer(), now + pause)
+        << "what others were told is no refusal of its own";
+    let_timer_come();
+    answer(owned_by("other~1"));
+  }
+}
+
+TEST_F(ContentionTest, WithPushTheFirstPollIsNotHurried) {
+  ContendOptions options = calm();
+  options.first_poll = 300ms;
+  configure(options);
+  machine->set_pushed(true);
+  wait_for_other();
+  EXPECT_EQ(machine->next_timer(), now + 5s);
+}
+
+TEST_F(ContentionTest, EachAttemptBeginsWithTheFirstPoll) {
+  ContendOptions options = calm();
+  options.first_poll = 100ms;
+  configure(options);
+  wait_for_other();
+  let_timer_come();
+  answer(owned_by("other~1"));
+  EXPECT_EQ(machine->next_timer(), now + 200ms);
+  give_up();
+  wait_for_other();
+  EXPECT_EQ(machine->next_timer(), now + 100ms);
+}
+
 TEST_F(ContentionTest, WhereWaitersQueueInTheStoreThePollIsATake) {
   configure(calm(), Queue::kYes);
   wait_for_other();

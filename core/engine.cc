@@ -34,7 +34,8 @@ Engine::Engine(std::shared_ptr<Store> store, std::shared_ptr<Executor> executor,
       executor_(std::move(executor)),
       on_event_(std::move(on_event)),
       log_(std::move(log)),
-      fork_epoch_(fork_epoch()) {}
+      fork_epoch_(fork_epoch()),
+      renewals_meet_from_(executor_->now()) {}
 
 // Who is active holds itself; with the engine gone nobody else would let go.
 Engine::~Engine() {
@@ -74,7 +75,9 @@ std::shared_ptr<Enrolled> Engine::enroll(Spec spec) {
 
 // Most clients have one set of options for thousands of contenders.
 std::shared_ptr<const Rules> Engine::rules_of(const ContendOptions& options) {
-  if (!rules_ || rules_->options != options) rules_ = std::make_shared<const Rules>(options);
+  if (!rules_ || rules_->options != options) {
+    rules_ = std::make_shared<const Rules>(options, renewals_meet_from_);
+  }
   return rules_;
 }
 
@@ -144,6 +147,10 @@ Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalT
     give_up(who);
     const std::lock_guard lock(guard_);
     return become(*who, executor_->now());  // it may have been granted just then
+  }
+  {
+    const std::lock_guard lock(guard_);
+    who->makes_calls_ = true;  // its thread goes on to wait for it, by OwnCalls
   }
   want_hints(who);
   step([&](Outbox& again) {

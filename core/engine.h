@@ -57,7 +57,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     kBusy,  // its last term is not over yet: nothing was done
   };
   enum class IfRefused : std::uint8_t { kWaits, kGivesUp };
-  // The caller's own thread makes the first call, if nobody here waits for the mutex already.
+  // The caller's own thread makes the first call, if nobody here waits for the mutex already. Where
+  // this is kOpen, it goes on by OwnCalls at once: its next claim may be there already.
   Inline start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline,
                       IfRefused then = IfRefused::kWaits);
   // While this lives, its thread waits for the contender and makes the contender's claims itself:
@@ -74,6 +75,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     bool is_due() const;
     // False when none is due.
     bool make(LocalTime deadline);
+    // As Watch::listen: false when the store's reader listens for this contender.
+    bool listen(int interrupt, LocalTime until);
 
    private:
     std::shared_ptr<Flight> take();
@@ -133,6 +136,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   Inline completed(const Job& job, const Outcome& outcome, LocalTime sent);
   void run_strand(const std::shared_ptr<Enrolled>& who);
   void want_hints(const std::shared_ptr<Enrolled>& who);
+  static bool listens_alone(const Enrolled& who);  // needs the lock
   std::shared_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
                                std::function<void()> wake) noexcept;
   void recall(const std::shared_ptr<Flight>& flight);
@@ -141,6 +145,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::optional<Ask> apply(Enrolled& who, Effects&& effects, Outbox& out);
   void apply_and_submit(Enrolled& who, Effects&& effects, Outbox& out);
   void publish_term(Enrolled& who, const Effects& effects, Outbox& out);
+  void keep_in_sight(const std::shared_ptr<TermRecord>& abandoned);
   void tell(Enrolled& who, MutexState change, Outbox& out);
   void activate(Enrolled& who);
   void deactivate(Enrolled& who, Outbox& out);
@@ -193,6 +198,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   const EventHook on_event_;
   const LogSink log_;
   const std::uint64_t fork_epoch_;
+  const LocalTime renewals_meet_from_;
 
   mutable std::mutex guard_;
   std::unordered_map<std::string, std::weak_ptr<Group>> groups_;
@@ -209,6 +215,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool is_closed_ = false;
   std::deque<Lingering> lingering_;  // whose watch nobody wants just now
   RetiredIds retired_;
+  // Own until their leases end, and may have nobody any more who would end them before.
+  std::vector<std::weak_ptr<TermRecord>> abandoned_;
   Complaints complaints_;
   LocalTime alarm_ = LocalTime::max();
   std::size_t active_ = 0;

@@ -19,6 +19,20 @@ Error blocked_error(const StoreTraits& traits) {
   return {Errc::kTimeout, what};
 }
 
+// R2: a term below one that this client has seen is no term. Whoever grants it has forgotten what
+// it knew, or lies.
+std::optional<Error> find_lie(const StoreTraits& traits, const Job& job, const Answer& answer) {
+  const auto* seen = std::get_if<Observation>(&answer);
+  if (job.kind != CallKind::kTake || seen == nullptr || !seen->owner.is_owner(job.wire_id) ||
+      seen->owner.token == 0 || seen->owner.token >= job.floor) {
+    return std::nullopt;
+  }
+  return Error(Errc::kCorrupt, traits.name + " grants '" + job.mutex + "' with the token " +
+                                   std::to_string(seen->owner.token) + ", but " +
+                                   std::to_string(job.floor) +
+                                   " has been seen: its data was replaced by older data");
+}
+
 }  // namespace
 
 void Engine::completed(Flight& flight) {
@@ -109,6 +123,12 @@ void Engine::end_all_terms(Outbox& out) {
       apply_and_submit(member, member.machine.replaced(out.now), out);
     }
   }
+  for (const auto& weak : std::exchange(abandoned_, {})) {
+    const auto term = weak.lock();
+    if (!term || !term->is_owner()) continue;
+    term->extend(LocalTime::min(), LocalTime::min());
+    term->set_loss({LossReason::kReplaced, {}});  // that it ends its user was told before
+  }
 }
 
 void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& out) {
@@ -129,7 +149,8 @@ void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& 
 
 void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
   std::optional<Error> blocked;
-  const Error* error = std::get_if<Error>(&answer);
+  const std::optional<Error> lie = find_lie(store_->traits(), job, answer);
+  const Error* error = lie ? &*lie : std::get_if<Error>(&answer);
   if (std::holds_alternative<Blocked>(answer)) {
     batcher_.blocked(job.mutex);
     error = &blocked.emplace(blocked_error(store_->traits()));

@@ -210,9 +210,11 @@ TEST_F(EngineTest, ALockThatIsTakenIsWaitedFor) {
   take_as("other~1", "report");
   Contender& lock = enroll_lock("report");
   engine->start_inline(lock.who, executor->now() + 1s);
+  Engine::OwnCalls calls(*engine, lock.who);
+  make_all(calls);
   EXPECT_FALSE(is_owner(lock));
   release_as("other~1", "report");
-  executor->run();
+  make_all(calls);
   EXPECT_TRUE(is_owner(lock));
   EXPECT_GE(lock.pokes, 1);
 }
@@ -263,9 +265,10 @@ TEST_F(EngineTest, ANewLockStandsInLineBehindThoseWhoWait) {
   Contender& waiter = contend_as("waiter", "report");
   Contender& late = enroll_lock("report");
   engine->start_inline(late.who, executor->now() + 1s);
-  executor->run();
+  Engine::OwnCalls calls(*engine, late.who);
+  make_all(calls);
   engine->finish_inline(holder.who);
-  executor->run();
+  make_all(calls);
   EXPECT_TRUE(is_owner(waiter));
   EXPECT_FALSE(is_owner(late));
 }

@@ -62,9 +62,15 @@ void Engine::publish_term(Enrolled& who, const Effects& effects, Outbox& out) {
   }
   if (effects.ended) {
     if (who.term->set_loss(*effects.ended)) out.revoked.push_back(who.term);
+    if (effects.ended->reason == LossReason::kAbandoned) keep_in_sight(who.term);
     const bool wanted = effects.ended->reason == LossReason::kReleased;
     event(out, wanted ? Event::Kind::kReleased : Event::Kind::kRevoked, who, effects.ended->reason);
   }
+}
+
+void Engine::keep_in_sight(const std::shared_ptr<TermRecord>& abandoned) {
+  std::erase_if(abandoned_, [](const auto& term) { return term.expired(); });
+  abandoned_.push_back(abandoned);
 }
 
 void Engine::tell(Enrolled& who, MutexState change, Outbox& out) {
@@ -112,6 +118,7 @@ void Engine::keep_for_the_next(const std::shared_ptr<Group>& group, Outbox& out)
     out.dropped.push_back(std::move(group->watch));
     return;
   }
+  group->watch->need_reader(false);
   group->unwatched_at = out.now;
   if (std::exchange(group->lingers, true)) return;
   lingering_.push_back({group, out.now + kLinger});

@@ -99,6 +99,12 @@ class EngineTest : public ::testing::Test {
     executor->run();
     return contender;
   }
+  // What the thread of a lock does while it waits.
+  void make_all(Engine::OwnCalls& calls) {
+    do {
+      executor->run();
+    } while (calls.make(LocalTime::max()));
+  }
   // A lock: nobody is told, its user says when the work is done.
   Contender& enroll_lock(std::string mutex, ContendOptions options = calm()) {
     Contender& contender = contenders.emplace_back();

@@ -41,6 +41,57 @@ TEST_F(EngineTest, AStoreThatAnswersTooFewQuestionsIsCorruptAndNobodyIsOwner) {
   mute->close(0ns);
 }
 
+// What a store may say of the asker itself, and is never believed.
+TEST_F(EngineTest, AnAnswerThatNamesTheAskerIsNoGrantUnlessAllOfItIsRight) {
+  Token highest = 0;
+  while (highest < 3) {
+    const Contender& earlier = contend_as("earlier", "report");
+    highest = earlier.term.token();
+    engine->stop(earlier.who);
+    executor->run();
+  }
+  const std::pair<const char*, std::function<void(Observation&)>> lies[] = {
+      {"no token", [](Observation& seen) { seen.owner.token = 0; }},
+      {"a token below one that was seen",
+       [&](Observation& seen) { seen.owner.token = highest - 1; }},
+      {"a lease that is over",
+       [](Observation& seen) { seen.owner.transition_at = seen.now - 1ms; }},
+      {"a lease that ended before all time",
+       [](Observation& seen) { seen.owner.transition_at = StoreTime::min(); }},
+  };
+  for (const auto& [what, lie] : lies) {
+    store->alter([&lie = lie](const Asked::Claimed& claim, Answer& answer) {
+      if (auto* seen = std::get_if<Observation>(&answer); seen != nullptr && claim.token == 0) {
+        seen->owner.id = claim.wire_id;
+        lie(*seen);
+      }
+    });
+    Contender& asker = contend_as("asker", "report");
+    executor->advance(1s);
+    EXPECT_FALSE(is_owner(asker)) << what;
+    engine->stop(asker.who);
+    store->alter({});
+    executor->advance(1min);
+  }
+  EXPECT_TRUE(is_owner(contend_as("last", "report"))) << "the truth is believed again";
+}
+
+TEST_F(EngineTest, ARenewalThatIsAnsweredWithAnotherTokenEndsTheTerm) {
+  Contender& owner = contend_as("owner", "report");
+  for (const Token off : {Token{1}, ~Token{0}}) {  // above, and below
+    store->alter([off](const Asked::Claimed& claim, Answer& answer) {
+      if (auto* seen = std::get_if<Observation>(&answer); seen != nullptr && claim.token != 0)
+        seen->owner.token += off;
+    });
+    const Token before = owner.term.token();
+    ASSERT_TRUE(is_owner(owner));
+    executor->advance(10s);
+    EXPECT_NE(owner.term.token(), before) << "a renewal was due";
+    store->alter({});
+    executor->advance(1min);
+  }
+}
+
 TEST_F(EngineTest, Original13TheRealErrorIsShownAndForgottenWithTheNextAnswer) {
   store->fail_before(Error(Errc::kDenied, "who are you"));
   Contender& leader = contend_as("leader", "report");
@@ -64,6 +115,24 @@ TEST_F(EngineTest, WhoeverIsToldThatTheStoreWasReplacedAllTermsAreOver) {
     EXPECT_FALSE(term.is_owner());
     EXPECT_TRUE(term.lost().stop_requested());
     EXPECT_EQ(term.loss().reason, LossReason::kReplaced);
+  }
+}
+
+TEST_F(EngineTest, AReplacedStoreEndsAlsoWhatWasAbandoned) {
+  ContendOptions briefly = calm();
+  briefly.max_hold = 2s;
+  Contender& drains = contend_as("drains", "report", briefly);
+  Contender& has_left = contend_as("has left", "invoice");
+  executor->hold_callbacks();
+  engine->stop(has_left.who);
+  executor->advance(3001ms);
+  ASSERT_EQ(phase(drains), Phase::kDraining);
+  ASSERT_EQ(phase(has_left), Phase::kIdle);
+  ASSERT_TRUE(is_owner(drains) && is_owner(has_left)) << "their work may still run";
+  engine->store_was_replaced();
+  for (const Contender* contender : {&drains, &has_left}) {
+    EXPECT_FALSE(is_owner(*contender) || is_in_ttl(*contender));
+    EXPECT_EQ(loss(*contender), LossReason::kReplaced);
   }
 }
 

@@ -51,6 +51,7 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
     ++group.watching;
     if (group.watch) {
       who->machine.set_pushed(group.watch->is_live());
+      group.watch->need_reader(!listens_alone(*who));
       return;
     }
   }
@@ -62,6 +63,31 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
   const std::lock_guard lock(guard_);
   if (!group.watch && group.watching > 0) group.watch = std::move(watch);
   who->machine.set_pushed(group.watch && group.watch->is_live());
+  if (group.watch) group.watch->need_reader(!listens_alone(*who));
+}
+
+// Nobody else here needs a hint of its mutex.
+bool Engine::listens_alone(const Enrolled& who) {
+  return who.makes_calls_ && who.wants_hints_ && who.group->watching == 1;
+}
+
+bool Engine::OwnCalls::listen(int interrupt, LocalTime until) {
+  std::shared_ptr<Watch> watch;
+  {
+    const std::lock_guard lock(engine_.guard_);
+    watch = who_->group->watch;
+    if (!watch || !listens_alone(*who_)) return false;
+    watch->need_reader(false);
+  }
+  bool listened = false;
+  try {
+    listened = watch->listen(interrupt, until);
+  } catch (...) {
+    listened = false;  // then the reader does
+  }
+  const std::lock_guard lock(engine_.guard_);
+  if (!listened || !listens_alone(*who_)) watch->need_reader(true);
+  return listened;
 }
 
 // Without hints it is asked more often: no reason to end anything.

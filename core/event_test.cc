@@ -181,7 +181,7 @@ TEST_F(EventTest, ACallIsToldWithItsDurationAndItsClaims) {
   store->takes = 30ms;
   executor->advance(7s);
   EXPECT_EQ(last(Kind::kCalled).duration, 30ms);
-  EXPECT_EQ(last(Kind::kCalled).claims, 2U) << "both renewals in one";
+  EXPECT_EQ(last(Kind::kCalled).claims, 3U) << "all renewals in one";
 }
 
 TEST_F(EventTest, ACallOfTheCallersOwnThreadIsToldWithItsDuration) {

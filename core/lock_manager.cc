@@ -21,14 +21,34 @@ struct Table {
     static auto* const table = new Table;
     return *table;
   }
+  struct Entry {
+    std::weak_ptr<Locks> locks;
+    const void* users_client = nullptr;  // as in StoreTraits
+  };
   std::mutex guard;
-  std::map<const Session*, std::weak_ptr<Locks>> alive;  // guarded by guard
+  std::map<const Session*, Entry> alive;  // guarded by guard
 };
+
+// Two clients on one client of the user's would each have a manager. Needs the table's guard.
+void refuse_a_second(const Table& table, const void* users_client) {
+  for (const auto& [session, other] : table.alive) {
+    if (users_client == nullptr || other.users_client != users_client) continue;
+    throw Error(
+        Errc::kMisuse,
+        "the driver's client that this store was given has a lock manager already, made "
+        "for another simba::Client: it has one; use that one, or give this store a driver's "
+        "client of its own");
+  }
+}
 
 }  // namespace
 
 Locks::Locks(Client client, const TemporalAlignmentStrategy& strategy)
-    : client_(std::move(client)), strategy_(strategy) {}
+    : client_(std::move(client)),
+      strategy_(strategy),
+      heart_(std::make_shared<Heart>(*client_.session(), strategy)) {
+  heart_->listen();
+}
 
 std::shared_ptr<Locks> Locks::of(const Client& client,
                                  const std::optional<TemporalAlignmentStrategy>& strategy) {
@@ -37,12 +57,14 @@ std::shared_ptr<Locks> Locks::of(const Client& client,
   static_cast<void>(client.session()->engine());  // says so in a forked child
   Table& table = Table::the();
   const std::lock_guard lock(table.guard);
-  std::erase_if(table.alive, [](const auto& each) { return each.second.expired(); });
-  std::weak_ptr<Locks>& slot = table.alive[client.session().get()];
-  std::shared_ptr<Locks> locks = slot.lock();
+  std::erase_if(table.alive, [](const auto& each) { return each.second.locks.expired(); });
+  const auto found = table.alive.find(client.session().get());
+  auto locks = found == table.alive.end() ? nullptr : found->second.locks.lock();
   if (!locks) {
-    slot = locks = std::make_shared<Locks>(client, wanted);
-    locks->listen();
+    const void* const users_client = client.session()->engine().store().traits().users_client;
+    refuse_a_second(table, users_client);
+    locks = std::make_shared<Locks>(client, wanted);
+    table.alive[client.session().get()] = {locks, users_client};
   } else if (strategy && locks->strategy() != *strategy) {
     throw Error(Errc::kMisuse,
                 "this client has a lock manager already, with another strategy: a client has one; "
@@ -53,10 +75,14 @@ std::shared_ptr<Locks> Locks::of(const Client& client,
 
 void Locks::refuse_if_forked() const { static_cast<void>(client_.session()->engine()); }
 bool Locks::is_forked() const { return client_.session()->is_forked(); }
-Executor& Locks::executor() const { return client_.session()->engine().executor(); }
 
 void Locks::claim(const std::string& id, std::uint64_t thread, const std::shared_ptr<void>& user) {
   const std::lock_guard lock(guard_);
+  // Threads come and go: what they used must not grow the table for ever.
+  if (users_.size() >= sweep_at_) {
+    std::erase_if(users_, [](const auto& each) { return each.second.expired(); });
+    sweep_at_ = std::max<std::size_t>(2 * users_.size(), 64);
+  }
   std::weak_ptr<void>& slot = users_[{id, thread}];
   const auto other = slot.lock();
   if (other && other != user) {
@@ -65,7 +91,6 @@ void Locks::claim(const std::string& id, std::uint64_t thread, const std::shared
                                    "first; a second one would wait for the first for ever");
   }
   slot = user;
-  some_id_ = id;
 }
 
 void Locks::unclaim(const std::string& id, std::uint64_t thread, const void* user) {
@@ -74,46 +99,6 @@ void Locks::unclaim(const std::string& id, std::uint64_t thread, const void* use
   if (it == users_.end()) return;
   const auto other = it->second.lock();
   if (!other || other.get() == user) users_.erase(it);
-}
-
-void Locks::add(const std::string& id, const std::shared_ptr<Hold>& hold) {
-  const std::lock_guard lock(guard_);
-  sweep();
-  holds_.emplace(id, hold);
-}
-
-// Threads come and go: what they used must not grow the tables for ever.
-void Locks::sweep() {
-  if (holds_.size() + users_.size() < sweep_at_) return;
-  std::erase_if(holds_, [](const auto& each) {
-    const auto hold = each.second.lock();
-    return !hold || (hold->has_ended() && !hold->is_held());
-  });
-  std::erase_if(users_, [](const auto& each) { return each.second.expired(); });
-  sweep_at_ = std::max<std::size_t>(2 * (holds_.size() + users_.size()), 64);
-}
-
-bool Locks::holds(std::string_view id) const {
-  const auto [from, to] = holds_.equal_range(id);
-  return std::any_of(from, to, [](const auto& each) {
-    const auto hold = each.second.lock();
-    return hold && hold->is_held();
-  });
-}
-
-std::vector<std::shared_ptr<Hold>> Locks::held() {
-  std::vector<std::shared_ptr<Hold>> found;
-  const std::lock_guard lock(guard_);
-  for (const auto& [id, weak] : holds_) {
-    auto hold = weak.lock();
-    if (hold && hold->is_held()) found.push_back(std::move(hold));
-  }
-  return found;
-}
-
-void Locks::count_ended_thread() {
-  const std::lock_guard lock(guard_);
-  ++next_.released;
 }
 
 }  // namespace simba::core

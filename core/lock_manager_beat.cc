@@ -16,15 +16,21 @@ thread_local bool is_in_beat = false;
 
 }  // namespace
 
-void Locks::listen() {
-  listener_ =
-      client_.session()->engine().listen([weak = weak_from_this()](std::span<const Event> events) {
-        if (const auto locks = weak.lock()) locks->hear(events);
-      });
+Heart::Heart(const Session& session, const TemporalAlignmentStrategy& strategy)
+    : store_(session), log_(session.options.log), interval_(strategy.beat_interval) {}
+
+void Heart::log(LogLevel level, const std::string& line) const {
+  if (log_) log_(level, line);
+}
+
+void Heart::listen() {
+  listener_ = store_.engine().listen([weak = weak_from_this()](std::span<const Event> events) {
+    if (const auto heart = weak.lock()) heart->hear(events);
+  });
 }
 
 // On the thread that made the call: only counts. One batch of renewals may be a beat.
-void Locks::hear(std::span<const Event> events) {
+void Heart::hear(std::span<const Event> events) {
   bool is_due = false;
   {
     const std::lock_guard lock(guard_);
@@ -40,11 +46,11 @@ void Locks::hear(std::span<const Event> events) {
   }
   if (!is_due) return;
   executor().callback([weak = weak_from_this()] {
-    if (const auto locks = weak.lock()) locks->beat();
+    if (const auto heart = weak.lock()) heart->beat();
   });
 }
 
-Beat Locks::beat() {
+Beat Heart::beat() {
   if (is_in_beat) {
     Beat none;
     none.trouble.emplace(Errc::kMisuse, "beat() was called from on_beat: that beat is not over");
@@ -71,7 +77,7 @@ Beat Locks::beat() {
     const std::lock_guard lock(guard_);
     if (beat.time_delta) time_delta_ = beat.time_delta;
     // A little less than the interval: the renewal that sets off the next beat may come early.
-    if (!is_forked()) next_beat_ = executor().now() + strategy_.beat_interval * 9 / 10;
+    if (!store_.is_forked()) next_beat_ = executor().now() + interval_ * 9 / 10;
     beat_is_due_ = false;
   }
   tell(beat);
@@ -79,7 +85,7 @@ Beat Locks::beat() {
   return beat;
 }
 
-void Locks::measure(Beat& beat) {
+void Heart::measure(Beat& beat) {
   using std::chrono::system_clock;
   std::string id;
   {
@@ -87,7 +93,7 @@ void Locks::measure(Beat& beat) {
     id = some_id_;
   }
   const auto before = system_clock::now();
-  const StoreTime theirs = client_.session()->observe(id, kCallTimeout).now;
+  const StoreTime theirs = store_.observe(id, kCallTimeout).now;
   const auto ours = before + (system_clock::now() - before) / 2;
   beat.time_delta =
       theirs.time_since_epoch() - std::chrono::duration_cast<milliseconds>(ours.time_since_epoch());
@@ -99,11 +105,10 @@ void Locks::measure(Beat& beat) {
 // early.
 //
 // Each beat goes on behind the last name that the one before has looked at.
-void Locks::clear(Beat& beat, const std::string& prefix) {
-  const auto& session = client_.session();
-  if (session->engine().store().traits().forgets_expired) return;
+void Heart::clear(Beat& beat, const std::string& prefix) {
+  if (store_.engine().store().traits().forgets_expired) return;
   if (!looked_up_to_.starts_with(prefix)) looked_up_to_.clear();  // it is another prefix now
-  const std::vector<Listed> page = session->list(prefix, looked_up_to_, kLookAt, kCallTimeout);
+  const std::vector<Listed> page = store_.list(prefix, looked_up_to_, kLookAt, kCallTimeout);
   for (const Listed& each : page) {
     const MutexOwner& owner = each.observation.owner;
     const bool is_left = each.observation.is_free() && !owner.id.empty();
@@ -111,17 +116,16 @@ void Locks::clear(Beat& beat, const std::string& prefix) {
     looked_up_to_ = each.mutex;  // one that cannot be cleared does not keep us from the others
     // What has no token is not of this library: whoever wrote it may use its id again by now.
     if (!is_left || owner.token == 0) continue;
-    session->evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
+    store_.evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
     ++beat.cleared;
   }
   if (page.size() < kLookAt) looked_up_to_.clear();
 }
 
-void Locks::tell(const Beat& beat) {
-  const auto& session = client_.session();
+void Heart::tell(const Beat& beat) {
   if (beat.trouble) {
-    session->log(LogLevel::kWarning,
-                 std::string("the heartbeat goes on after trouble: ") + beat.trouble->what());
+    log(LogLevel::kWarning,
+        std::string("the heartbeat goes on after trouble: ") + beat.trouble->what());
   }
   std::shared_ptr<const LockManager::BeatHook> hook;
   {
@@ -132,25 +136,65 @@ void Locks::tell(const Beat& beat) {
   try {
     (*hook)(beat);
   } catch (const std::exception& error) {
-    session->log(LogLevel::kError, std::string("on_beat threw: ") + error.what());
+    log(LogLevel::kError, std::string("on_beat threw: ") + error.what());
   } catch (...) {
-    session->log(LogLevel::kError, "on_beat threw something that is no std::exception");
+    log(LogLevel::kError, "on_beat threw something that is no std::exception");
   }
 }
 
-void Locks::set_hook(LockManager::BeatHook hook) {
+void Heart::set_hook(LockManager::BeatHook hook) {
   const std::lock_guard lock(guard_);
   hook_ = std::make_shared<const LockManager::BeatHook>(std::move(hook));
 }
 
-void Locks::set_prefix(std::optional<std::string> prefix) {
+void Heart::set_prefix(std::optional<std::string> prefix) {
   const std::lock_guard lock(guard_);
   prefix_ = std::move(prefix);
 }
 
-std::optional<milliseconds> Locks::time_delta() const {
+std::optional<milliseconds> Heart::time_delta() const {
   const std::lock_guard lock(guard_);
   return time_delta_;
+}
+
+void Heart::add(const std::string& id, const std::shared_ptr<Hold>& hold) {
+  const std::lock_guard lock(guard_);
+  sweep();
+  some_id_ = id;
+  holds_.emplace(id, hold);
+}
+
+// As Locks::claim does.
+void Heart::sweep() {
+  if (holds_.size() < sweep_at_) return;
+  std::erase_if(holds_, [](const auto& each) {
+    const auto hold = each.second.lock();
+    return !hold || (hold->has_ended() && !hold->is_held());
+  });
+  sweep_at_ = std::max<std::size_t>(2 * holds_.size(), 64);
+}
+
+bool Heart::holds(std::string_view id) const {
+  const auto [from, to] = holds_.equal_range(id);
+  return std::any_of(from, to, [](const auto& each) {
+    const auto hold = each.second.lock();
+    return hold && hold->is_held();
+  });
+}
+
+std::vector<std::shared_ptr<Hold>> Heart::held() {
+  std::vector<std::shared_ptr<Hold>> found;
+  const std::lock_guard lock(guard_);
+  for (const auto& [id, weak] : holds_) {
+    auto hold = weak.lock();
+    if (hold && hold->is_held()) found.push_back(std::move(hold));
+  }
+  return found;
+}
+
+void Heart::count_ended_thread() {
+  const std::lock_guard lock(guard_);
+  ++next_.released;
 }
 
 }  // namespace simba::core

@@ -1,10 +1,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "simba/lock_manager.h"
@@ -12,7 +16,7 @@
 #include "testing/fake_executor.h"
 #include "testing/faulty_store.h"
 
-// The heartbeat of a lock manager, and what its parameters come to, in virtual time.
+// The heartbeat of a lock manager, in virtual time.
 namespace simba {
 namespace {
 
@@ -99,6 +103,29 @@ TEST_F(LockManagerBeatTest, ABeatForEachIntervalInWhichLocksAreRenewed) {
     EXPECT_FALSE(beat.trouble);
   }
   EXPECT_EQ(store->renewals(), 6u) << "one call renews all that are held";
+}
+
+TEST_F(LockManagerBeatTest, LocksThatWereTakenAtDifferentTimesAreRenewedTogether) {
+  constexpr std::size_t kLocks = 1'000;
+  constexpr int kPeriods = 5;
+  std::map<std::string, LocalTime> last;
+  nanoseconds longest{};
+  store->alter([&](const testing::Asked::Claimed& claim, const Answer&) {
+    const auto [it, is_first] = last.try_emplace(claim.mutex, executor->now());
+    longest = std::max(longest, executor->now() - std::exchange(it->second, executor->now()));
+  });
+  for (std::size_t i = 0; i < kLocks; ++i) {
+    hold("row/" + std::to_string(i));
+    executor->advance(nanoseconds{2s} / kLocks);
+  }
+  store->forget();
+  beats.clear();
+  executor->advance(kPeriods * 2s);
+  EXPECT_EQ(store->renewals(), 4U * kPeriods) << "of 1,000 each period one by one";
+  EXPECT_LE(longest, 2s) << "none is late";
+  ASSERT_EQ(beats.size(), static_cast<std::size_t>(kPeriods));
+  for (const Beat& beat : beats) EXPECT_EQ(beat.renewed, kLocks);
+  store->alter({});
 }
 
 TEST_F(LockManagerBeatTest, WithoutALockThereIsNothingToBeat) {
@@ -278,71 +305,49 @@ TEST_F(LockManagerBeatTest, LockingAgainExtendsTheLeaseInOneCall) {
   EXPECT_EQ(lock.term().time_left(), 10s + 1s - 610ms - 1500ms);
 }
 
-TEST_F(LockManagerBeatTest, LockingAgainAfterALossIsANewTerm) {
+TEST_F(LockManagerBeatTest, WhoLocksAgainHearsThatTheStoreRefusedAndTheNextIsANewTerm) {
   LockManager::Lock& lock = hold("a");
-  const Term first = lock.term();
-  client->evict("a", first.wire_id(), first.token(), Eviction::kFreeNow);
-  EXPECT_TRUE(lock.try_lock());
-  EXPECT_GT(lock.token(), first.token());
-  EXPECT_TRUE(first.lost().stop_requested());
-}
-
-// --- the six parameters --------------------------------------------------------------------------
-
-std::string refusal(const std::function<void(TemporalAlignmentStrategy&)>& change) {
-  TemporalAlignmentStrategy strategy;
-  change(strategy);
-  try {
-    static_cast<void>(strategy.contend_options(strategy.lock_ttl));
-    return "none";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.errc(), Errc::kMisconfigured);
-    return error.what();
+  std::error_code error;
+  const std::stop_token never;
+  const std::vector<std::function<bool()>> ways{
+      [&] { return lock.lock(), true; },   [&] { return lock.lock(never); },
+      [&] { return lock.lock(error); },    [&] { return lock.lock(never, error); },
+      [&] { return lock.try_lock(); },     [&] { return lock.try_lock_for(1s); },
+      [&] { return lock.try_lock(error); }};
+  std::vector<std::string> heard;
+  for (const auto& way : ways) {
+    const Term term = lock.term();
+    client->evict("a", term.wire_id(), term.token(), Eviction::kFreeNow);
+    error.clear();
+    try {
+      heard.emplace_back(way() ? "yes" : error ? "code" : "no");
+    } catch (const Error& thrown) {
+      EXPECT_EQ(thrown.errc(), Errc::kMisuse);
+      EXPECT_THAT(thrown.what(), ::testing::AllOf(HasSubstr("'a' was lost"), HasSubstr("evicted")));
+      heard.emplace_back("thrown");
+    }
+    EXPECT_TRUE(term.lost().stop_requested());
+    EXPECT_FALSE(lock.is_owner());
+    EXPECT_TRUE(row("a").is_free()) << "nothing was taken instead";
+    EXPECT_EQ(manager->held(), 0U);
+    ASSERT_TRUE(lock.try_lock());
+    EXPECT_GT(lock.token(), term.token());
   }
+  EXPECT_THAT(heard, ::testing::ElementsAre("thrown", "thrown", "code", "code", "no", "no", "no"));
 }
 
-TEST(TemporalAlignmentStrategyTest, TheLeaseIsTheTtlTimesTheBuffer) {
-  const ContendOptions options = TemporalAlignmentStrategy{}.contend_options(4s);
-  EXPECT_EQ(options.ttl, 4s);
-  EXPECT_EQ(options.ttl + options.transition, 4400ms) << "as in the article's document";
-}
-
-TEST(TemporalAlignmentStrategyTest, AnOwnerRenewsAtTheBeatOrAtTwoThirdsOfAShortTtl) {
-  const TemporalAlignmentStrategy strategy;
-  EXPECT_EQ(Timing::of(strategy.contend_options(10s)).renew / 1ms, 2000);
-  EXPECT_EQ(Timing::of(strategy.contend_options(1500ms)).renew / 1ms, 1000);
-}
-
-TEST(TemporalAlignmentStrategyTest, TheRestOfTheParametersComesToTheEnginesOptions) {
-  TemporalAlignmentStrategy strategy;
-  strategy.base_backoff = 7ms;
-  strategy.max_jitter = 70ms;
-  strategy.max_delay = 300ms;
-  const ContendOptions options = strategy.contend_options(10s);
-  EXPECT_EQ(options.min_backoff, 7ms);
-  EXPECT_EQ(options.max_backoff, 300ms);
-  EXPECT_EQ(options.jitter, (Jitter{0ms, 70ms}));
-  EXPECT_EQ(options.safety_poll, 300ms);
-  strategy.max_delay = 10s;
-  EXPECT_EQ(strategy.contend_options(10s).max_backoff, 625ms) << "two tries fit into the lease";
-}
-
-TEST(TemporalAlignmentStrategyTest, ParametersAreValidatedTogether) {
-  EXPECT_EQ(refusal([](auto&) {}), "none");
-  EXPECT_THAT(refusal([](auto& s) { s.lock_ttl_buffer_coefficient = 0.9; }), HasSubstr("0.9"));
-  EXPECT_THAT(refusal([](auto& s) { s.lock_ttl_buffer_coefficient = 1.0 / 0.0 - 1.0 / 0.0; }),
-              HasSubstr("coefficient"));
-  EXPECT_THAT(refusal([](auto& s) { s.lock_ttl = 2s; }),
-              ::testing::AllOf(HasSubstr("beat_interval is 2000 ms"), HasSubstr("2000 ms")));
-  EXPECT_THAT(refusal([](auto& s) { s.beat_interval = 0ms; }), HasSubstr("at least 1 ms"));
-  EXPECT_THAT(refusal([](auto& s) { s.base_backoff = 2s; }), HasSubstr("max_delay"));
-  EXPECT_THAT(refusal([](auto& s) { s.max_jitter = 2s; }), HasSubstr("max_delay"));
-  EXPECT_THAT(refusal([](auto& s) { s.max_jitter = -1ms; }), HasSubstr("-1 ms"));
-  EXPECT_THAT(refusal([](auto& s) {
-                s.lock_ttl = 10ms;
-                s.beat_interval = 1ms;
-              }),
-              HasSubstr("ttl 10 ms"));
+// The lease runs on, and so do the renewals.
+TEST_F(LockManagerBeatTest, LockingAgainWhileTheStoreIsAwayEndsNothing) {
+  LockManager::Lock& lock = hold("a");
+  const Token token = lock.token();
+  store->go_down();
+  EXPECT_TRUE(lock.try_lock());
+  lock.lock();
+  EXPECT_EQ(lock.token(), token);
+  store->heal();
+  executor->advance(1min);
+  EXPECT_EQ(lock.token(), token);
+  EXPECT_TRUE(lock.is_in_ttl());
 }
 
 }  // namespace

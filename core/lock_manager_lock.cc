@@ -6,6 +6,11 @@
 #include "core/session.h"
 
 namespace simba::inline v0 {
+namespace {
+
+using IfLost = core::Hold::IfLost;
+
+}  // namespace
 
 struct LockManager::Lock::State : std::enable_shared_from_this<State> {
   State(std::shared_ptr<core::Locks> its_locks, std::string its_id,
@@ -17,10 +22,8 @@ struct LockManager::Lock::State : std::enable_shared_from_this<State> {
 
   std::shared_ptr<core::Hold> mine();
   std::shared_ptr<core::Hold> mine_if_any() const;
-  bool acquire(const core::Hold::Acquire& how) { return mine()->acquire(how); }
-  bool acquire(const core::Hold::Acquire& how, std::error_code& error) {
-    return core::coded(error, [&] { return acquire(how); });
-  }
+  bool lock(const core::Hold::Acquire& how) { return mine()->acquire(how, IfLost::kThrows); }
+  bool try_lock(const core::Hold::Acquire& how) { return mine()->acquire(how, IfLost::kSaysNo); }
   void let_go() noexcept;
 
   const std::shared_ptr<core::Locks> locks;
@@ -41,8 +44,8 @@ std::shared_ptr<core::Hold> LockManager::Lock::State::mine() {
   if (it != holds.end()) return it->second;
   locks->claim(id, thread, shared_from_this());
   auto hold = std::make_shared<core::Hold>(locks->client(), id, options);
-  core::give_back_at_thread_end(hold, locks);
-  locks->add(id, hold);
+  core::give_back_at_thread_end(hold, locks->heart());
+  locks->heart()->add(id, hold);
   std::erase_if(holds, [&](const auto& each) {
     if (!each.second->has_ended()) return false;
     locks->unclaim(id, each.first, this);
@@ -64,7 +67,7 @@ void LockManager::Lock::State::let_go() noexcept {
   locks->unclaim(id, creator, this);
   for (const auto& [thread, hold] : holds) {
     locks->unclaim(id, thread, this);
-    if (hold->is_held()) hold->unlock_later();
+    if (hold->is_held()) hold->unlock_soon();
   }
 }
 
@@ -88,39 +91,46 @@ LockManager::Lock& LockManager::Lock::operator=(Lock&& other) noexcept {
 }
 
 void LockManager::Lock::lock() {
-  state_->acquire([](SimbaLocker& locker) {
+  state_->lock([](SimbaLocker& locker) {
     locker.lock();
     return true;
   });
 }
 
 bool LockManager::Lock::lock(const std::stop_token& stop) {
-  return state_->acquire([&](SimbaLocker& locker) { return locker.lock(stop); });
+  return state_->lock([&](SimbaLocker& locker) { return locker.lock(stop); });
 }
 
 bool LockManager::Lock::try_lock() {
-  return state_->acquire([](SimbaLocker& locker) { return locker.try_lock(); });
+  return state_->try_lock([](SimbaLocker& locker) { return locker.try_lock(); });
 }
 
 bool LockManager::Lock::try_lock_for_ns(nanoseconds patience) {
-  return state_->acquire([&](SimbaLocker& locker) { return locker.try_lock_for(patience); });
+  return state_->try_lock([&](SimbaLocker& locker) { return locker.try_lock_for(patience); });
 }
 
 bool LockManager::Lock::lock(std::error_code& error) {
-  return state_->acquire([&](SimbaLocker& locker) { return locker.lock(error); }, error);
+  return core::coded(
+      error, [&] { return state_->lock([&](SimbaLocker& locker) { return locker.lock(error); }); });
 }
 
 bool LockManager::Lock::lock(const std::stop_token& stop, std::error_code& error) {
-  return state_->acquire([&](SimbaLocker& locker) { return locker.lock(stop, error); }, error);
+  return core::coded(error, [&] {
+    return state_->lock([&](SimbaLocker& locker) { return locker.lock(stop, error); });
+  });
 }
 
 bool LockManager::Lock::try_lock(std::error_code& error) {
-  return state_->acquire([&](SimbaLocker& locker) { return locker.try_lock(error); }, error);
+  return core::coded(error, [&] {
+    return state_->try_lock([&](SimbaLocker& locker) { return locker.try_lock(error); });
+  });
 }
 
 bool LockManager::Lock::try_lock_for_ns(nanoseconds patience, std::error_code& error) {
-  return state_->acquire([&](SimbaLocker& locker) { return locker.try_lock_for(patience, error); },
-                         error);
+  return core::coded(error, [&] {
+    return state_->try_lock(
+        [&](SimbaLocker& locker) { return locker.try_lock_for(patience, error); });
+  });
 }
 
 void LockManager::Lock::unlock() noexcept try {
@@ -165,20 +175,22 @@ LockManager::Lock LockManager::create_lock(std::string id, milliseconds ttl) {
 // In a forked child a thread of the parent may have held the locks below.
 void LockManager::on_beat(BeatHook hook) {
   locks_->refuse_if_forked();
-  locks_->set_hook(std::move(hook));
+  locks_->heart()->set_hook(std::move(hook));
 }
 Beat LockManager::beat() {
   locks_->refuse_if_forked();
-  return locks_->beat();
+  return locks_->heart()->beat();
 }
 std::optional<milliseconds> LockManager::time_delta() const {
-  return locks_->is_forked() ? std::nullopt : locks_->time_delta();
+  return locks_->is_forked() ? std::nullopt : locks_->heart()->time_delta();
 }
 void LockManager::clear_expired(std::optional<std::string> prefix) {
   locks_->refuse_if_forked();
-  locks_->set_prefix(std::move(prefix));
+  locks_->heart()->set_prefix(std::move(prefix));
 }
 const TemporalAlignmentStrategy& LockManager::strategy() const { return locks_->strategy(); }
-std::size_t LockManager::held() const { return locks_->is_forked() ? 0 : locks_->held().size(); }
+std::size_t LockManager::held() const {
+  return locks_->is_forked() ? 0 : locks_->heart()->held().size();
+}
 
 }  // namespace simba::inline v0

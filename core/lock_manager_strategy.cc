@@ -50,6 +50,7 @@ ContendOptions TemporalAlignmentStrategy::contend_options(milliseconds ttl) cons
       std::llround(static_cast<double>(ttl.count()) * (lock_ttl_buffer_coefficient - 1))};
   options.jitter = {milliseconds{0}, max_jitter};
   options.safety_poll = max_delay;
+  options.first_poll = base_backoff;
   const Timing timing = Timing::of(options);  // the rest follows from how long an owner may work
   const auto window = static_cast<double>(timing.ttl_end.count());
   const auto beat = static_cast<double>(nanoseconds{beat_interval}.count());

@@ -25,7 +25,7 @@ void give_back_what_is_held() noexcept {
   const auto left = std::make_shared<Left>();
   for (const auto& hold : held_by_this_thread()) {
     ++left->count;
-    hold->unlock_later([left] {
+    hold->unlock_elsewhere([left] {
       --left->count;
       left->bell.ring();
     });

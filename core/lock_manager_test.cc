@@ -94,6 +94,26 @@ TEST_F(LockManagerTest, AClientHasOneManager) {
   LockManager::of(other).create_lock("L1");
 }
 
+TEST_F(LockManagerTest, ADriversClientOfTheUserHasOneManager) {
+  const int drivers = 0, another = 0;
+  const auto on = [](const int& its_client) {
+    auto made = std::make_shared<FaultyStore>(make_memory());
+    StoreTraits traits = made->traits();
+    traits.users_client = &its_client;
+    made->set_traits(traits);
+    return Client(made);
+  };
+  const Client first = on(drivers), second = on(drivers), third = on(another);
+  {
+    const LockManager one = LockManager::of(first);
+    EXPECT_THAT(misuse_of([&] { LockManager::of(second); }),
+                ::testing::AllOf(HasSubstr("has a lock manager already"), HasSubstr("of its own")));
+    LockManager::of(first);
+    LockManager::of(third);
+  }
+  LockManager::of(second);
+}
+
 TEST_F(LockManagerTest, ABadStrategyOrNameDiesAtOnce) {
   const Client other(store);
   TemporalAlignmentStrategy bad;

@@ -19,22 +19,22 @@ struct Presence {
   Presence& operator=(const Presence&) = delete;
   ~Presence() {
     is_ending = true;
-    for (const auto& [weak, weak_locks] : left) {
+    for (const auto& [weak, weak_heart] : left) {
       const auto hold = weak.lock();
       if (!hold || !hold->end()) continue;
-      if (const auto locks = weak_locks.lock()) locks->count_ended_thread();
+      if (const auto heart = weak_heart.lock()) heart->count_ended_thread();
     }
   }
-  void add(const std::shared_ptr<Hold>& hold, const std::shared_ptr<Locks>& locks) {
+  void add(const std::shared_ptr<Hold>& hold, const std::shared_ptr<Heart>& heart) {
     if (left.size() >= sweep_at) {
       std::erase_if(left, [](const auto& each) { return each.first.expired(); });
       sweep_at = std::max<std::size_t>(2 * left.size(), 64);
     }
-    left.emplace_back(hold, locks);
+    left.emplace_back(hold, heart);
   }
 
   std::uint64_t number;
-  std::vector<std::pair<std::weak_ptr<Hold>, std::weak_ptr<Locks>>> left;
+  std::vector<std::pair<std::weak_ptr<Hold>, std::weak_ptr<Heart>>> left;
   std::size_t sweep_at = 64;
 };
 
@@ -53,14 +53,14 @@ Presence& presence() {
 std::uint64_t this_thread_number() { return presence().number; }
 
 void give_back_at_thread_end(const std::shared_ptr<Hold>& hold,
-                             const std::shared_ptr<Locks>& locks) {
-  presence().add(hold, locks);
+                             const std::shared_ptr<Heart>& heart) {
+  presence().add(hold, heart);
 }
 
 std::vector<std::shared_ptr<Hold>> held_by_this_thread() {
   std::vector<std::shared_ptr<Hold>> found;
   if (is_ending) return found;
-  for (const auto& [weak, locks] : presence().left) {
+  for (const auto& [weak, heart] : presence().left) {
     auto hold = weak.lock();
     if (hold && hold->is_held() && !hold->is_forked()) found.push_back(std::move(hold));
   }
@@ -69,12 +69,22 @@ std::vector<std::shared_ptr<Hold>> held_by_this_thread() {
 
 bool Hold::is_forked() const { return session_->is_forked(); }
 
-// A lock that is locked again gets a new lease; one that was lost meanwhile is a new term.
-bool Hold::acquire(const Acquire& acquire) {
-  if (held_ && locker_.renew()) return true;
+// A lock that is locked again gets a new lease. One that was lost meanwhile is not taken anew under
+// the eyes of a caller who believes in the old term: it hears of it, and then may lock again.
+bool Hold::acquire(const Acquire& acquire, IfLost then) {
+  if (!held_) {
+    held_ = acquire(locker_);
+    return held_;
+  }
+  if (locker_.renew()) return true;
+  const Loss loss = locker_.term().loss();
   unlock();
-  held_ = acquire(locker_);
-  return held_;
+  if (then == IfLost::kSaysNo) return false;
+  const bool is_known = loss.reason != LossReason::kNone;
+  throw Error(Errc::kMisuse,
+              "'" + locker_.mutex() + "' was lost since this thread locked it (" +
+                  (is_known ? to_string(loss.reason) : "not renewed in time") +
+                  "): what it began is no longer protected; lock it once more for a new term");
 }
 
 void Hold::unlock() noexcept {
@@ -82,11 +92,16 @@ void Hold::unlock() noexcept {
   held_ = false;
 }
 
-void Hold::unlock_later(std::function<void()> done) noexcept try {
+void Hold::unlock_soon() noexcept {
+  locker_.unlock_soon();
+  held_ = false;
+}
+
+void Hold::unlock_elsewhere(std::function<void()> done) noexcept try {
   if (is_forked()) return;
   session_->engine().executor().callback([self = shared_from_this(), done = std::move(done)] {
     self->unlock();
-    if (done) done();
+    done();
   });
 } catch (const std::exception& error) {
   session_->log(LogLevel::kError, "'" + locker_.mutex() +
@@ -96,7 +111,7 @@ void Hold::unlock_later(std::function<void()> done) noexcept try {
 bool Hold::end() noexcept {
   ended_ = true;
   if (!held_ || is_forked()) return false;
-  unlock_later();
+  unlock_soon();
   return true;
 }
 

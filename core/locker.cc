@@ -34,6 +34,7 @@ struct SimbaLocker::State {
 
   bool acquire(Clock::time_point until, const std::stop_token& stop);
   void release() noexcept;
+  void release_soon() noexcept;
   void begin_use();
   // A try with the code of what kept it from being answered.
   bool unless_unanswered(std::error_code& error, const std::function<bool()>& acquires) const;
@@ -46,6 +47,7 @@ struct SimbaLocker::State {
  private:
   bool contend(Clock::time_point until, const std::stop_token& stop);
   bool wait_for(Clock::time_point until, const std::stop_token& stop);
+  LocalTime local_time(Clock::time_point until) const;
   LocalTime call_deadline(Clock::time_point until) const;
   bool is_idle() const { return engine().phase(*who) == Phase::kIdle; }
   core::Engine& engine() const { return session->engine(); }
@@ -100,11 +102,13 @@ bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token&
   }
 }
 
+LocalTime SimbaLocker::State::local_time(Clock::time_point until) const {
+  return until == kForever ? LocalTime::max() : engine().executor().now() + (until - Clock::now());
+}
+
 // One try takes as long as a call may; a timeout that is still running bounds it too.
 LocalTime SimbaLocker::State::call_deadline(Clock::time_point until) const {
-  if (until == kForever) return LocalTime::max();
-  const nanoseconds left = until - Clock::now();
-  return left > nanoseconds{0} ? engine().executor().now() + left : LocalTime::max();
+  return until > Clock::now() ? local_time(until) : LocalTime::max();
 }
 
 // True when the mutex is held and in its ttl: what comes too late to be used is given back.
@@ -120,7 +124,9 @@ bool SimbaLocker::State::wait_for(Clock::time_point until, const std::stop_token
     const auto has_work = [&] { return now.phase == Phase::kTrying && !stop.stop_requested(); };
     bool in_time = true;
     do {
-      in_time = bell->wait(until, [&] { return settled() || calls.is_due(); });
+      in_time = bell->wait(
+          until, [&] { return settled() || calls.is_due(); },
+          [&](int interrupt) { return calls.listen(interrupt, local_time(until)); });
     } while (in_time && has_work() && calls.make(call_deadline(until)));
     if (now.phase == Phase::kHolding && now.term->is_in_ttl()) return true;
     if (now.phase == Phase::kTrying) {
@@ -147,6 +153,18 @@ void SimbaLocker::State::release() noexcept {
     }
   } catch (const std::exception& error) {
     session->log(LogLevel::kError, "unlocking '" + who->mutex() + "': " + error.what());
+  }
+  use = Use::kFree;
+}
+
+void SimbaLocker::State::release_soon() noexcept {
+  Use held = Use::kHeld;
+  if (session->is_forked() || !use.compare_exchange_strong(held, Use::kBusy)) return;
+  try {
+    engine().finish(who);
+  } catch (const std::exception& error) {
+    session->log(LogLevel::kError,
+                 "'" + who->mutex() + "' is not given back before its lease ends: " + error.what());
   }
   use = Use::kFree;
 }
@@ -185,6 +203,7 @@ bool SimbaLocker::try_lock_for_ns(nanoseconds patience) {
   return state_->acquire(deadline_after(patience), {});
 }
 void SimbaLocker::unlock() noexcept { state_->release(); }
+void SimbaLocker::unlock_soon() noexcept { state_->release_soon(); }
 
 bool SimbaLocker::renew() {
   core::Engine& engine = state_->session->engine();

@@ -37,6 +37,7 @@ void check_ranges(const ContendOptions& o) {
   if (o.max_backoff) check_range("longest backoff", *o.max_backoff, milliseconds{1});
   if (o.min_backoff) check_range("shortest backoff", *o.min_backoff, milliseconds{1});
   if (o.safety_poll) check_range("safety poll", *o.safety_poll, milliseconds{0});
+  if (o.first_poll) check_range("first poll", *o.first_poll, milliseconds{1});
   if (!(o.renew_at > 0.0 && o.renew_at <= 1.0)) {
     refuse("renew_at is " + std::to_string(o.renew_at) + "; it must be above 0 and at most 1");
   }
@@ -69,6 +70,13 @@ void check_backoff(const Timing& t) {
          ": make the shortest shorter, or the longest longer");
 }
 
+void check_polls(const ContendOptions& o) {
+  const bool never = o.safety_poll == milliseconds{0};
+  if (!o.first_poll || !o.safety_poll || never || *o.first_poll <= *o.safety_poll) return;
+  refuse("the first poll comes after " + text(*o.first_poll) + ", each later one after " +
+         text(*o.safety_poll) + " at most: make the first shorter, or the safety poll longer");
+}
+
 }  // namespace
 
 Timing Timing::of(const ContendOptions& o) {
@@ -89,6 +97,7 @@ Timing Timing::of(const ContendOptions& o) {
   t.max_backoff = o.max_backoff ? nanoseconds{*o.max_backoff} : t.ttl_end / 16;
   t.min_backoff = o.min_backoff ? nanoseconds{*o.min_backoff} : t.max_backoff / 16;
   check_backoff(t);
+  check_polls(o);
   check_renewal(t);
   return t;
 }

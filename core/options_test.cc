@@ -166,6 +166,7 @@ TEST(TimingTest, EveryDurationOutOfRangeIsNamedWithItsLimit) {
       {"call deadline", [](ContendOptions& o, milliseconds v) { o.call_deadline = v; }, 1ms},
       {"backoff", [](ContendOptions& o, milliseconds v) { o.max_backoff = v; }, 1ms},
       {"safety poll", [](ContendOptions& o, milliseconds v) { o.safety_poll = v; }, 0ms},
+      {"first poll", [](ContendOptions& o, milliseconds v) { o.first_poll = v; }, 1ms},
   };
   for (const Row& row : rows) {
     ContendOptions small, large;
@@ -192,6 +193,15 @@ TEST(TimingTest, RefusesAJitterThatEndsBeforeItBegins) {
   options.jitter = {10ms, 9ms};
   expect_refused(options, {"jitter", "10 ms", "9 ms"});
   options.jitter = {10ms, 10ms};
+  EXPECT_EQ(refusal_of(options), "");
+}
+
+TEST(TimingTest, RefusesAFirstPollThatIsLongerThanThoseAfterIt) {
+  ContendOptions options;
+  options.first_poll = 301ms;
+  options.safety_poll = 300ms;
+  expect_refused(options, {"first poll", "301 ms", "300 ms"});
+  options.first_poll = 300ms;
   EXPECT_EQ(refusal_of(options), "");
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/engine.h"
@@ -10,27 +11,52 @@
 
 namespace simba::core {
 
+// Calls outside of any contention, on the thread that makes them. They tell the hook of nothing: it
+// may be gone when a thread of ours makes them. Such a thread has a copy of this and not the
+// session: it must not be the last to hold that.
+//
+// Threads: any.
+class OutsideCalls {
+ public:
+  explicit OutsideCalls(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+
+  // Throws Error (kMisuse) in a forked child.
+  Engine& engine() const;
+  bool is_forked() const { return engine_->is_forked(); }
+
+  Observation observe(std::string_view mutex, milliseconds timeout) const;
+  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
+                           milliseconds timeout) const;
+  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
+                    milliseconds timeout) const;
+
+ protected:
+  const std::shared_ptr<Engine> engine_;
+
+ private:
+  // Trouble that concerns more than this call.
+  template <class Call>
+  auto heeded(Call call) const {
+    try {
+      return call(engine().store());
+    } catch (const Error& error) {
+      if (error.errc() == Errc::kReplaced) engine().store_was_replaced();
+      throw;
+    }
+  }
+  LocalTime in(milliseconds timeout) const { return engine().executor().now() + bounded(timeout); }
+};
+
 // What a client and all handles made from it share: the engine, closed when the last of them goes.
-class Session {
+class Session : public OutsideCalls {
  public:
   Session(std::shared_ptr<Store> store, ClientOptions options);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // Throws Error (kMisuse) in a forked child.
-  Engine& engine() const;
-  bool is_forked() const { return engine_->is_forked(); }
   void log(LogLevel level, const std::string& line) const;
-
-  // Calls outside of any contention, on this thread. These tell the hook of nothing: it may be gone
-  // when a thread of ours makes them.
-  Observation observe(std::string_view mutex, milliseconds timeout) const;
-  std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
-                           milliseconds timeout) const;
-  Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
-                    milliseconds timeout) const;
-  // Such a call for a user, who is told of it.
+  // A call outside of any contention for a user, who is told of it.
   template <class Call>
   auto told(Call call) const {
     const LocalTime sent = engine().executor().now();
@@ -47,20 +73,7 @@ class Session {
   const ClientOptions options;
 
  private:
-  // Trouble that concerns more than this call.
-  template <class Call>
-  auto heeded(Call call) const {
-    try {
-      return call(engine().store());
-    } catch (const Error& error) {
-      if (error.errc() == Errc::kReplaced) engine().store_was_replaced();
-      throw;
-    }
-  }
   void note_call(LocalTime sent, const Error* error) const;
-  LocalTime in(milliseconds timeout) const { return engine().executor().now() + bounded(timeout); }
-
-  const std::shared_ptr<Engine> engine_;
 };
 
 }  // namespace simba::core

@@ -4,6 +4,9 @@
 
 namespace simba::inline v0 {
 
+bool Watch::listen(int, LocalTime) { return false; }
+void Watch::need_reader(bool) {}
+
 void Store::check_mutex(std::string_view mutex) const {
   core::check_name("the mutex name", mutex, traits().max_mutex_length, "this store");
 }

@@ -1,7 +1,7 @@
-foreach(name options contend_period contender_id values utf8 deadlines strand retired batcher)
+foreach(name bell options contend_period contender_id values utf8 deadlines strand retired batcher)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core LABELS unit WHOLE)
 endforeach()
-foreach(name async store_checks complaints event lock_manager_beat try_lock)
+foreach(name async store_checks complaints event lock_manager_beat lock_manager_strategy try_lock)
   simba_add_test(NAME ${name}_test SOURCES ${name}_test.cc DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
 endforeach()
 simba_add_test(NAME contention_test

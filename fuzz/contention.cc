@@ -39,7 +39,7 @@ class Driver {
       case 2:
         return note(contention_.failed(number(), simba::Errc::kUnreachable, now_));
       case 3:
-        return note(contention_.overheard(answer(), now_));
+        return note(contention_.overheard(answer(), sent_, now_));
       case 4:
         return note(contention_.work_done(contention_.wire_id(), now_));
       default:
@@ -85,8 +85,9 @@ class Driver {
 
   FuzzedDataProvider& input_;
   simba::testing::FakeExecutor executor_;
-  Contention contention_{"me", std::make_shared<simba::core::Rules>(simba::ContendOptions{}), false,
-                         executor_};
+  Contention contention_{"me",
+                         std::make_shared<simba::core::Rules>(simba::ContendOptions{}, LocalTime{}),
+                         false, executor_};
   LocalTime now_{simba::milliseconds{1'000'000}}, sent_ = now_;
   std::uint64_t asked_ = 0;
 };

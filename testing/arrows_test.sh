@@ -51,6 +51,7 @@ refused client/registry.cc '#include "stores/redis/redis_store.h"'
 refused client/built_in_stores.cc.in '#include "torture/torture.h"'
 refused client/registry.h '#include "testing/servers/relay.h"'
 refused client/registry_test.cc '#include "cli/usage.h"'
+allowed client/registry.cc '#include "core/coded.h"'
 allowed client/built_in_stores.cc.in '#include "stores/redis/administration.h"'
 allowed client/hostile_test.cc '#include "testing/servers/relay.h"'
 

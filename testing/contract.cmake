@@ -17,5 +17,6 @@ simba_add_test(NAME memory_contract_test SOURCES ../stores/memory/memory_contrac
 simba_add_test(NAME model_contract_test SOURCES model_contract_test.cc
   DEPS simba::contract simba::simulation LABELS sleeping TIMEOUT 120)
 # A store as somebody outside would write it; its folder is a project of its own too.
-simba_add_test(NAME outside_contract_test SOURCES ../examples/outside_store/outside_store_test.cc
-  DEPS simba::contract LABELS sleeping TIMEOUT 120)
+simba_add_test(NAME outside_contract_test
+  SOURCES ../examples/outside_store/outside_registry_test.cc ../examples/outside_store/outside_store_test.cc
+  DEPS simba::contract simba::client LABELS sleeping TIMEOUT 120)

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <stop_token>
 #include <thread>
 
+#include "simba/locker.h"
 #include "testing/contract_engine.h"
 
 // How soon the next owner enters. The bounds are wide, since machines are busy; but the leases here
@@ -37,16 +39,75 @@ class TimingContract : public EngineContract {
     return took;
   }
   nanoseconds take_over_from_a_killed_owner(const ContendOptions& options);
+  // No poll in between: who enters was told.
+  static ContendOptions by_hints_alone() {
+    ContendOptions options = long_lease();
+    options.safety_poll = 0ms;
+    return options;
+  }
+  void expect_heard_after_a_lock_gave_up(const std::string& mutex);
 };
 
 SIMBA_CASE(TimingContract, AReleaseHandsOverByAHintAlone) {
-  ContendOptions options = long_lease();
-  options.safety_poll = 0ms;
+  const ContendOptions options = by_hints_alone();
   Node first = node(name(), options), second = node(name(), options);
   if (!can_push(*first.store) || !can_push(*store)) GTEST_SKIP() << "this store cannot push";
   ASSERT_TRUE(stand_in_line(first, second));
   std::this_thread::sleep_for(200ms);  // it waits in earnest
   EXPECT_NE(hand_over(first, second, "handover_ms"), kNever) << "the hint never came";
+}
+
+// The thread of a lock may listen itself.
+SIMBA_CASE(TimingContract, AReleaseWakesALockByAHintAlone) {
+  if (!can_push(*store)) GTEST_SKIP() << "this store cannot push";
+  SimbaLocker first(client(by_hints_alone()), name(), by_hints_alone());
+  SimbaLocker second(client(by_hints_alone()), name(), by_hints_alone());
+  for (int round = 0; round < 3; ++round) {
+    first.lock();
+    std::thread waiting([&] { recorder.guard([&] { second.lock(); }); });
+    std::this_thread::sleep_for(200ms);  // it waits in earnest
+    first.unlock();
+    waiting.join();
+    second.unlock();
+  }
+}
+
+// Of one process, a lock waits; somebody else of it comes to wait for `mutex`; then the lock gives
+// up, and with it goes whoever listened for it.
+void TimingContract::expect_heard_after_a_lock_gave_up(const std::string& mutex) {
+  std::vector<Node> owners;
+  owners.push_back(node(mutex, by_hints_alone()));
+  if (mutex != name()) owners.push_back(node(name(), by_hints_alone()));
+  for (Node& owner : owners) {
+    owner.service->start();
+    ASSERT_TRUE(owner.witness->waits_for_acquisitions(1));
+  }
+  const Client both = client(by_hints_alone());
+  SimbaLocker lock(both, name(), by_hints_alone());
+  std::jthread waiting([&](const std::stop_token& stop) {
+    recorder.guard([&] { recorder.expect(!lock.lock(stop), "locked what was held"); });
+  });
+  std::this_thread::sleep_for(200ms);  // it waits in earnest
+  const auto witness = std::make_shared<Witness>(mutex, recorder);
+  MutexContendService service(both, witness, by_hints_alone());
+  service.start();
+  std::this_thread::sleep_for(200ms);
+  waiting.request_stop();
+  waiting.join();
+  owners.front().service->stop();
+  EXPECT_TRUE(witness->waits_for_acquisitions(1)) << "the hint never came";
+  service.stop();
+  if (owners.size() > 1) owners.back().service->stop();
+}
+
+SIMBA_CASE(TimingContract, AHintIsHeardAfterALockOfTheSameMutexGaveUp) {
+  if (!can_push(*store)) GTEST_SKIP() << "this store cannot push";
+  expect_heard_after_a_lock_gave_up(name());
+}
+
+SIMBA_CASE(TimingContract, AHintIsHeardAfterALockOfAnotherMutexGaveUp) {
+  if (!can_push(*store)) GTEST_SKIP() << "this store cannot push";
+  expect_heard_after_a_lock_gave_up(name("another"));
 }
 
 SIMBA_CASE(TimingContract, AReleaseHandsOverWithinASafetyPollWhenTheHintIsLost) {

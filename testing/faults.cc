@@ -15,6 +15,8 @@ constexpr nanoseconds kFirst = seconds{1};
 constexpr nanoseconds kUsualSpan = seconds{75};
 constexpr nanoseconds kWeatherLasts = seconds{8};
 constexpr nanoseconds kLargestStepBack = seconds{3};
+constexpr double kShort = 0.4;
+constexpr double kLull = 0.2;
 
 // A plan under way; the events it has planned keep it.
 class Faults : public std::enable_shared_from_this<Faults> {
@@ -64,7 +66,9 @@ void Faults::plan() {
 
 void Faults::plan_fault(World::Time at) {
   SimNode& victim = *sim_.nodes()[dice_.below(sim_.nodes().size())];
-  const nanoseconds duration = dice_.between(milliseconds{10}, plan_.lease * 3);
+  // A short one is over while leases still run: what it has prevented must be made up for.
+  const nanoseconds longest = dice_.chance(kShort) ? plan_.lease / 4 : plan_.lease * 3;
+  const nanoseconds duration = dice_.between(milliseconds{10}, longest);
   const std::uint64_t kind = dice_.below(8);
   sim_.world().at(at, [self = shared_from_this(), &victim, duration, kind] {
     self->happen(kind, victim, duration);
@@ -123,6 +127,8 @@ void Faults::change_weather() {
   if (!plan_.pauses) weather.stopped = 0;
   weather.lost_hints = dice_.between(0.0, 0.5);
   weather.forged_hints = dice_.between(0.0, 0.5);
+  // Between two storms there is time to make up for what the first has left behind.
+  if (dice_.chance(kLull)) weather.hold_off();
 }
 
 // Forward steps within one lease, and the rates, stay inside the margin the guard pays for.

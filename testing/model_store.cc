@@ -1,6 +1,7 @@
 #include "testing/model_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <variant>
 
@@ -14,29 +15,31 @@ namespace {
 class ModelStore : public Store {
  public:
   ModelStore(std::shared_ptr<ModelServer> server,
-             std::function<void(const std::function<void()>&)> carry)
+             std::function<void(const std::function<void()>&)> carry,
+             std::function<bool()> is_replaced)
       : server_(std::move(server)),
         carry_(std::move(carry)),
+        is_replaced_(std::move(is_replaced)),
         traits_{std::string("model ") + to_string(server_->kind()), 255, 255,
                 server_->kind() == ModelKind::kSession} {}
 
   const StoreTraits& traits() const override { return traits_; }
 
   Answers contend(std::span<const Claim> claims, LocalTime) override {
-    return server_->contend(claims);
+    return opened().contend(claims);
   }
 
   Answers release(std::span<const Claim> claims, LocalTime) override {
-    return server_->release(claims);
+    return opened().release(claims);
   }
 
   Answers observe(std::span<const std::string_view> mutexes, LocalTime) override {
-    return server_->observe(mutexes);
+    return opened().observe(mutexes);
   }
 
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
                     LocalTime) override {
-    return server_->evict(mutex, wire_id, token, how);
+    return opened().evict(mutex, wire_id, token, how);
   }
 
   std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view,
@@ -47,14 +50,30 @@ class ModelStore : public Store {
 
   std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
                            LocalTime) override {
-    return server_->list(prefix, after, limit);
+    return opened().list(prefix, after, limit);
   }
 
  private:
+  ModelServer& opened() const {
+    if (!is_replaced_ || !is_replaced_()) return *server_;
+    throw Error(Errc::kReplaced, "another store stands under its name");
+  }
+
   const std::shared_ptr<ModelServer> server_;
   const std::function<void(const std::function<void()>&)> carry_;
+  const std::function<bool()> is_replaced_;
   const StoreTraits traits_;
 };
+
+Token last_token(const SessionTable& rows) { return rows.last_token(); }
+
+Token last_token(const memory::LeaseTable& rows) {
+  Token last = 0;
+  for (const Listed& row : rows.list("", "", std::numeric_limits<std::size_t>::max(), {})) {
+    last = std::max(last, row.observation.owner.token);
+  }
+  return last;
+}
 
 }  // namespace
 
@@ -98,6 +117,7 @@ std::unique_ptr<Watch> ModelServer::watch(std::string_view mutex, std::function<
 // R2: a store that can forget its counter takes the time where that is larger.
 Claim ModelServer::with_floor(const Claim& claim, StoreTime now) const {
   Claim raised = claim;
+  raised.floor = std::max(raised.floor, floor_);
   if (kind_ == ModelKind::kForgetful) {
     const std::chrono::microseconds time = now.time_since_epoch();
     raised.floor = std::max(raised.floor, static_cast<Token>(time.count()));
@@ -113,11 +133,18 @@ Observation ModelServer::look(std::string_view mutex, StoreTime now) const {
 template <class Act>
 Answer ModelServer::act(const Claim& claim, bool is_release, StoreTime now, Act act) {
   if (!blocked_.empty() && blocked_.contains(claim.mutex)) return Blocked{};
-  changes_.fetch_add(1, std::memory_order_relaxed);
-  if (!on_write_) return act();
+  if (!on_write_) {
+    changes_.fetch_add(1, std::memory_order_relaxed);
+    return act();
+  }
   const Observation before = look(claim.mutex, now);
   Answer answer = act();
-  on_write_(claim, is_release, before, look(claim.mutex, now));
+  // Who claims is told what stands there now.
+  Observation looked_up;
+  if (is_release) looked_up = look(claim.mutex, now);
+  const Observation& after = is_release ? looked_up : std::get<Observation>(answer);
+  if (before.owner != after.owner) changes_.fetch_add(1, std::memory_order_relaxed);
+  on_write_(claim, is_release, before, after);
   return answer;
 }
 
@@ -162,6 +189,11 @@ void ModelServer::unblock(std::string_view mutex) {
   if (it != blocked_.end()) blocked_.erase(it);
 }
 
+bool ModelServer::is_blocked(std::string_view mutex) {
+  const std::lock_guard lock(guard_);
+  return blocked_.contains(mutex);
+}
+
 Answers ModelServer::observe(std::span<const std::string_view> mutexes) {
   Answers answers;
   for (const std::string_view mutex : mutexes) answers.emplace_back(peek(mutex));
@@ -193,6 +225,15 @@ std::vector<Listed> ModelServer::list(std::string_view prefix, std::string_view 
                     tables_->rows);
 }
 
+Token ModelServer::replace() {
+  const std::lock_guard lock(guard_);
+  changes_.fetch_add(1, std::memory_order_relaxed);
+  replacements_.fetch_add(1, std::memory_order_relaxed);
+  floor_ = std::visit([](const auto& rows) { return last_token(rows); }, tables_->rows);
+  tables_->rows = Tables(kind_).rows;
+  return floor_;
+}
+
 void ModelServer::remember() {
   const std::lock_guard lock(guard_);
   tables_->remembered = tables_->rows;
@@ -205,8 +246,9 @@ void ModelServer::fail_over() {
 }
 
 std::shared_ptr<Store> connect_model(std::shared_ptr<ModelServer> server,
-                                     std::function<void(const std::function<void()>&)> carry) {
-  return std::make_shared<ModelStore>(std::move(server), std::move(carry));
+                                     std::function<void(const std::function<void()>&)> carry,
+                                     std::function<bool()> is_replaced) {
+  return std::make_shared<ModelStore>(std::move(server), std::move(carry), std::move(is_replaced));
 }
 
 }  // namespace simba::testing

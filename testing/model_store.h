@@ -51,11 +51,19 @@ class ModelServer {
   // go.
   void block(std::string_view mutex);
   void unblock(std::string_view mutex);
+  bool is_blocked(std::string_view mutex);
 
   // Told of every write to a row: what was asked, and the row before and after. For oracles.
   using OnWrite = std::function<void(const Claim& claim, bool is_release, const Observation& before,
                                      const Observation& after)>;
   void on_write(OnWrite hook) { on_write_ = std::move(hook); }
+
+  // Another store stands under the same name, and nothing is in it: a file that was deleted. Tokens
+  // go on growing, as a store that can forget them has to see to (R2).
+  // What is at most the last token of the old one.
+  Token replace();
+  // How often that happened.
+  std::uint64_t replacements() const { return replacements_.load(std::memory_order_relaxed); }
 
   // For a fail-over: the state as of now, and back to it.
   void remember();
@@ -75,14 +83,19 @@ class ModelServer {
   Answer act(const Claim& claim, bool is_release, StoreTime now, Act act);
 
   std::atomic<std::uint64_t> changes_{0};
+  std::atomic<std::uint64_t> replacements_{0};
   OnWrite on_write_;
   std::set<std::string, std::less<>> blocked_;  // guarded by guard_
+  Token floor_ = 0;                             // of a store that replaced another; likewise
   const std::unique_ptr<Tables> tables_;        // what is in it is guarded by guard_
 };
 
 // One client's way to a model server. `carry` takes hints to the client: late, twice, or never.
+// While `is_replaced()`, what the client has opened is not what stands there now: every call says
+// so (Errc::kReplaced).
 std::shared_ptr<Store> connect_model(
     std::shared_ptr<ModelServer> server,
-    std::function<void(const std::function<void()>& hint)> carry = {});
+    std::function<void(const std::function<void()>& hint)> carry = {},
+    std::function<bool()> is_replaced = {});
 
 }  // namespace simba::testing

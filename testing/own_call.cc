@@ -70,12 +70,21 @@ OwnCall::OwnCall(std::shared_ptr<Store> store, What what, std::span<const Claim>
 }
 
 void OwnCall::perform() {
-  Answers answers = what_ == What::kRelease ? store_->release(claims_, deadline_)
-                                            : store_->contend(claims_, deadline_);
-  if (!is_over_) answers_ = std::move(answers);
+  Answers answers;
+  std::optional<Error> error;
+  try {
+    answers = what_ == What::kRelease ? store_->release(claims_, deadline_)
+                                      : store_->contend(claims_, deadline_);
+  } catch (const Error& trouble) {
+    error = trouble;
+  }
+  if (is_over_) return;
+  answers_ = std::move(answers);
+  error_ = std::move(error);
 }
 
 Answers OwnCall::take_answers() {
+  if (error_) throw *error_;
   if (answers_.empty()) throw Error(Errc::kTimeout, "no answer within the deadline");
   return std::move(answers_);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,11 +25,15 @@ class OwnCall : public StoreCall {
   LocalTime deadline() const override { return deadline_; }
   void send() override {}
   void perform() override;
-  void lose() override { answers_.clear(); }
+  void lose() override {
+    answers_.clear();
+    error_.reset();
+  }
   void complete() override { is_over_ = true; }
 
   bool is_over() const { return is_over_; }
-  // Throws Error (kTimeout) where none came.
+  bool has_failed() const { return error_.has_value(); }
+  // Throws the store's Error, or one of its own (kTimeout) where no answer came.
   Answers take_answers();
 
  private:
@@ -42,6 +47,7 @@ class OwnCall : public StoreCall {
   std::vector<Names> names_;  // the claims point at them
   std::vector<Claim> claims_;
   Answers answers_;
+  std::optional<Error> error_;
   bool is_over_ = false;
 };
 

@@ -14,11 +14,13 @@ using Phase = core::Contention::Phase;
 
 constexpr nanoseconds kCalmLastsBeforeTheKill = seconds{20};
 constexpr double kForking = 0.05;  // a real child costs as much as a whole schedule
-constexpr double kOwnThreads = 0.25;
-constexpr double kObservers = 0.15;
+constexpr double kOwnThreads = 0.4;
+constexpr double kObservers = 0.25;
 constexpr double kLimitedHold = 0.25;
 constexpr double kLastingCallbacks = 0.2;
 constexpr double kSteadyServer = 0.3;
+constexpr double kReplacing = 0.15;
+constexpr double kStopsAtOnce = 0.5;      // an observer, with its first question under way
 constexpr double kLargestDrift = 0.0045;  // two clocks then differ by less than the 1 % of P1b
 constexpr double kHeedsItsLoss = 0.5;     // the rest works as long as it likes
 constexpr std::uint64_t kMostEvents = 100'000;
@@ -61,6 +63,10 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
   }
   lasting_callbacks = others.chance(kLastingCallbacks);
   clock_steps = !others.chance(kSteadyServer);
+  if (kind != ModelKind::kForgetful &&
+      others.chance(lasting_callbacks ? 2 * kReplacing : kReplacing)) {
+    replace_at = others.between(World::Time{}, kCalmFrom);
+  }
 }
 
 Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
@@ -89,6 +95,7 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
   faults.then = [this] { when_calm(); };
   sim_.plan_faults(std::move(faults));
   if (draw_.fork_at) sim_.world().at(*draw_.fork_at, [this] { fork_a_child(); });
+  if (draw_.replace_at) sim_.world().at(*draw_.replace_at, [this] { replace_the_store(); });
 }
 
 const std::string& Schedule::mutex_name(std::size_t mutex) {
@@ -177,7 +184,6 @@ void Schedule::on_crash(Host& host) {
 
 void Schedule::when_calm() {
   owned_at_.fill(sim_.now());
-  orphan_since_.fill(kEnd);
   for (const auto& actor : actors_) {
     if (actor->goal != core::Goal::kOnce && actor->who->machine.phase() == Phase::kIdle)
       begin(*actor, {});
@@ -205,6 +211,12 @@ void Schedule::fork_a_child() {
   if (status == 0) return;
   violate("P1", WIFEXITED(status) && WEXITSTATUS(status) == 1 ? "a forked child owns"
                                                               : "a forked child calls the store");
+}
+
+// Who owned in the old one and has not been told yet may own beside the owner in the new one.
+void Schedule::replace_the_store() {
+  last_of_old_store_ = sim_.replace_store();
+  owners_change_ = true;
 }
 
 int Schedule::look_around_in_child() {
@@ -255,11 +267,17 @@ void Schedule::start(Actor& actor) {
   if (actor.has_thread) return lock_here(actor);
   actor.sight = MutexOwner::none();
   engine_of(actor).start(actor.who);
+  if (!engine_of(actor).state(*actor.who).after.id.empty())
+    violate("P4", actor.name + " has just been started and knows an owner of its last life");
   const nanoseconds lease = contend_.ttl + contend_.transition;
   if (actor.goal == core::Goal::kOnce) {
     act(actor, sim_.dice().between(nanoseconds{0}, lease * 2), &Schedule::time_out);
   } else if (!is_calm() && sim_.dice().chance(0.7)) {
-    act(actor, sim_.dice().between(nanoseconds{0}, lease * 4), &Schedule::stop_service);
+    const bool observes = actor.goal == core::Goal::kObserve;
+    const bool at_once = observes && sim_.dice().chance(kStopsAtOnce);
+    if (at_once) stop_in_the_midst(actor);
+    const nanoseconds longest = at_once ? milliseconds{3} : lease * (observes ? 1 : 4);
+    act(actor, sim_.dice().between(nanoseconds{0}, longest), &Schedule::stop_service);
   }
 }
 

@@ -61,15 +61,17 @@ struct Host {
   std::vector<Actor*> actors;
   std::set<std::string, std::less<>> dead_ids;  // given up in this life
   std::uint64_t life = 0;                       // how often it has crashed
-  std::uint64_t steps = 0;  // of the process, when its actors were looked at last
-  World::Time next_look{};  // when time alone may have changed something about them
+  std::uint64_t steps = 0;       // of the process, when its actors were looked at last
+  World::Time next_look{};       // when time alone may have changed something about them
+  std::uint64_t reopenings = 0;  // of the process by then
 };
 
 // What stands in the store about a mutex, as it was looked up last.
 struct Row {
   Observation seen;
   std::uint64_t changes = 0;  // of the store by then
-  bool is_dead = false;       // its owner is among the dead ids
+  Host* bereaved = nullptr;   // its owner is among the dead ids of this one
+  bool is_revived = false;    // likewise among the revived ones
   bool is_known = false;
 };
 
@@ -83,6 +85,7 @@ struct Draw {
   bool one_label = false;
   std::size_t mutexes = 1;
   std::optional<World::Time> fork_at;
+  std::optional<World::Time> replace_at;
   bool own_threads = false;  // locks make their calls on their callers' threads
   bool observers = false;
   bool clock_steps = true;         // of the server; without them clocks drift further
@@ -110,6 +113,7 @@ class Schedule {
   void when_calm();
   void kill_an_owner();
   void fork_a_child();
+  void replace_the_store();
   int look_around_in_child();
   void enroll(Actor& actor);
   void begin(Actor& actor, nanoseconds delay);
@@ -130,6 +134,7 @@ class Schedule {
   void unlock_here(Actor& actor);
   using Body = std::function<void(core::Engine&, const std::shared_ptr<core::Enrolled>&)>;
   bool call_here(Actor& actor, const Body& body);
+  void stop_in_the_midst(const Actor& actor);
 
   // What must hold.
   void check();
@@ -138,8 +143,13 @@ class Schedule {
   World::Time next_look(Actor& actor) const;
   void check_loss(Actor& actor);
   void note_wire_id(Actor& actor);
+  void check_replaced(Host& host);
+  bool is_of_old_store(const Actor& actor) const;
   void check_exclusion();
   bool has_orphan(std::size_t mutex);
+  bool is_in_reach(const Row& row, std::size_t mutex);
+  static bool is_asked_for(const Host& host, std::size_t mutex);
+  void note_revival(const Claim& claim);
   const Observation& row(std::size_t mutex);
   void check_takeover();
   void check_orphans();
@@ -167,10 +177,13 @@ class Schedule {
   std::vector<Host> hosts_;
   std::vector<std::unique_ptr<Actor>> actors_;
   std::array<Token, 2> highest_{};
+  Token last_of_old_store_ = 0;    // of one that was replaced
   bool owners_change_ = false;     // since it was looked whether there are two
   std::array<bool, 2> is_held_{};  // somebody is in its ttl
   std::array<World::Time, 2> owned_at_{};
-  std::array<World::Time, 2> orphan_since_{};
+  std::set<std::string, std::less<>> revived_ids_;       // a claim arrived that nobody waited for
+  std::array<World::Time, 2> orphan_since_{kEnd, kEnd};  // and could have been given back
+  World::Time next_orphan_look_{};
   std::array<std::string, 2> bereft_of_;  // its owner, killed in the calm
   std::array<Row, 2> rows_;
   SimResult result_;

@@ -12,6 +12,7 @@ using Phase = core::Contention::Phase;
 
 constexpr double kTries = 0.3;     // instead of waiting
 constexpr double kRenewals = 0.3;  // by hand, instead of the unlock
+constexpr double kStops = 0.05;    // in the midst of a call
 
 }  // namespace
 
@@ -21,6 +22,7 @@ bool Schedule::call_here(Actor& actor, const Body& body) {
   const std::shared_ptr<core::Engine> engine = hosts_[actor.node].engine;
   const std::shared_ptr<core::Enrolled> who = actor.who;
   actor.in_call = true;
+  if (!is_calm() && sim_.dice().chance(kStops)) stop_in_the_midst(actor);
   {
     const SimNode::OwnThread thread(*actor.process);
     body(*engine, who);
@@ -28,6 +30,19 @@ bool Schedule::call_here(Actor& actor, const Body& body) {
   if (actor.who != who) return false;
   actor.in_call = false;
   return true;
+}
+
+// Its process stands still, most likely while the answer is on its way: when it goes on, the answer
+// comes late.
+void Schedule::stop_in_the_midst(const Actor& actor) {
+  SimNode* const process = actor.process;
+  const nanoseconds standstill = sim_.dice().between(nanoseconds{0}, timing_.lease() * 2);
+  sim_.world().after(sim_.dice().between(nanoseconds{0}, milliseconds{3}),
+                     [this, process, standstill] {
+                       if (process->is_paused()) return;
+                       process->pause();
+                       sim_.world().after(standstill, [process] { process->resume(); });
+                     });
 }
 
 void Schedule::lock_here(Actor& actor) {
@@ -38,14 +53,15 @@ void Schedule::lock_here(Actor& actor) {
   const bool lives = call_here(actor, [&](core::Engine& engine, const auto& who) {
     came_to = engine.start_inline(who, tries ? LocalTime::max() : actor.until,
                                   tries ? IfRefused::kGivesUp : IfRefused::kWaits);
+    if (came_to != Inline::kOpen) return;
+    // Its thread goes on to wait, unless its process is gone.
+    auto calls = std::make_shared<core::Engine::OwnCalls>(engine, who);
+    if (actor.who == who) actor.calls = std::move(calls);
   });
   if (!lives) return;
   if (came_to == Inline::kHeld && !actor.who->term->is_in_ttl())
     violate("P1", actor.name + " was locked and is not in its ttl");
-  if (came_to == Inline::kOpen) {
-    actor.calls = std::make_shared<core::Engine::OwnCalls>(engine_of(actor), actor.who);
-    act(actor, patience, &Schedule::wait_here);
-  }
+  if (came_to == Inline::kOpen) act(actor, patience, &Schedule::wait_here);
   look(actor);
 }
 

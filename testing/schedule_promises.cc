@@ -12,8 +12,12 @@ using Phase = core::Contention::Phase;
 constexpr nanoseconds kTakeoverSlack = milliseconds{500};
 constexpr nanoseconds kRevokeBound = milliseconds{50};
 constexpr nanoseconds kLargestStepBack = seconds{3};
+constexpr nanoseconds kOrphanSlack = milliseconds{500};
+constexpr nanoseconds kOrphanLook = milliseconds{100};  // between two, while none is known
+constexpr nanoseconds kBlindPoll = seconds{1};
 constexpr nanoseconds kRarestPoll = seconds{5};
 constexpr nanoseconds kRounding = std::chrono::microseconds{1};  // of a clock that is reckoned back
+const std::string kNoId;
 
 }  // namespace
 
@@ -27,15 +31,17 @@ void Schedule::check() {
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
     if (is_held_[mutex]) owned_at_[mutex] = sim_.now();
   }
+  if (sim_.now() >= next_orphan_look_) check_orphans();
   if (is_calm()) {
     check_takeover();
-    check_orphans();
     if (draw_.observers) check_sights();
   }
 }
 
 void Schedule::look_at(Host& host) {
   host.steps = host.process->steps();
+  if (std::exchange(host.reopenings, host.process->reopenings()) != host.process->reopenings())
+    check_replaced(host);
   host.next_look = World::Time::max();
   for (Actor* actor : host.actors) {
     const bool owned = actor->owns, was_in_ttl = actor->in_ttl;
@@ -47,6 +53,24 @@ void Schedule::look_at(Host& host) {
     owners_change_ |= owned != actor->owns || was_in_ttl != actor->in_ttl;
     host.next_look = std::min(host.next_look, next_look(*actor));
   }
+}
+
+// The first answer that says so ends all terms of a client, with that reason.
+void Schedule::check_replaced(Host& host) {
+  for (const Actor* actor : host.actors) {
+    if (!actor->who || !actor->who->term) continue;
+    const core::TermRecord& term = *actor->who->term;
+    if (term.is_owner()) violate("P1", actor->name + " owns in a store that was replaced");
+    // Else its lease has run out just now.
+    const bool owned =
+        actor->owns && actor->term == actor->who->term && sim_.now() < actor->ends_at;
+    if (owned && term.loss().reason != LossReason::kReplaced)
+      violate("P4", actor->name + " was told another reason than that the store was replaced");
+  }
+}
+
+bool Schedule::is_of_old_store(const Actor& actor) const {
+  return actor.term->token <= last_of_old_store_;
 }
 
 // Who owns is looked at again when its clock reaches the end of its ttl and of its term; who has
@@ -77,8 +101,9 @@ World::Time Schedule::hold_ends(const Actor& actor) const {
 void Schedule::check_actor(Actor& actor) {
   const core::Contention& machine = actor.who->machine;
   // Asked after every event: long ids are compared only when they may differ.
-  const bool may_differ =
-      machine.attempt() != actor.attempt || machine.wire_id().size() != actor.wire_id.size();
+  const bool is_out_of_use = machine.phase() == Phase::kIdle && !actor.wire_id.empty();
+  const bool may_differ = is_out_of_use || machine.attempt() != actor.attempt ||
+                          machine.wire_id().size() != actor.wire_id.size();
   if (may_differ) note_wire_id(actor);
   if (actor.who->term != actor.term) {
     actor.term = actor.who->term;
@@ -87,7 +112,7 @@ void Schedule::check_actor(Actor& actor) {
     ++result_.terms;
     tell(actor.name, " owns ", actor.term->mutex, ", token ", std::to_string(actor.term->token));
     Token& highest = highest_[actor.mutex];
-    if (actor.term->token <= highest) {
+    if (actor.term->token <= highest && !is_of_old_store(actor)) {
       violate("P2",
               "token " + std::to_string(actor.term->token) + " after " + std::to_string(highest));
     }
@@ -124,7 +149,9 @@ void Schedule::check_loss(Actor& actor) {
 void Schedule::note_wire_id(Actor& actor) {
   const core::Contention& machine = actor.who->machine;
   actor.attempt = machine.attempt();
-  if (machine.wire_id() == actor.wire_id) return;
+  // Who has given up keeps the id until it begins again, but does not use it any more.
+  const std::string& in_use = machine.phase() == Phase::kIdle ? kNoId : machine.wire_id();
+  if (in_use == actor.wire_id) return;
   // Work that nobody waited for any more keeps its lease: it runs out.
   const bool abandoned = actor.term && actor.term->wire_id == actor.wire_id &&
                          actor.term->loss().reason == LossReason::kAbandoned;
@@ -132,14 +159,14 @@ void Schedule::note_wire_id(Actor& actor) {
     hosts_[actor.node].dead_ids.insert(actor.wire_id);
     rows_[actor.mutex].is_known = false;
   }
-  actor.wire_id = machine.wire_id();
+  actor.wire_id = in_use;
 }
 
 void Schedule::check_exclusion() {
   std::array<const Actor*, 2> in_ttl{}, owner{};
   is_held_.fill(false);
   for (const auto& actor : actors_) {
-    if (!actor->owns) continue;
+    if (!actor->owns || is_of_old_store(*actor)) continue;
     const Actor*& other = owner[actor->mutex];
     if (other) violate("P1b", other->name + " and " + actor->name + " own");
     other = actor.get();
@@ -159,10 +186,13 @@ const Observation& Schedule::row(std::size_t mutex) {
   const bool is_same = row.is_known && row.changes == server.changes() && now >= row.seen.now &&
                        now <= row.seen.owner.transition_at;
   if (!is_same) {
-    row = {server.peek(mutex_name(mutex)), server.changes(), false, true};
-    row.is_dead = std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& host) {
-      return host.dead_ids.contains(row.seen.owner.id);
-    });
+    row = {server.peek(mutex_name(mutex)), server.changes(), nullptr, false, true};
+    for (Host& host : hosts_) {
+      if (host.dead_ids.contains(row.seen.owner.id)) row.bereaved = &host;
+    }
+    // A fail-over brings back what was released before.
+    const bool forgets = sim_.options().kind == ModelKind::kForgetful;
+    row.is_revived = row.bereaved && (forgets || revived_ids_.contains(row.seen.owner.id));
   }
   row.seen.now = now;
   return row.seen;
@@ -173,8 +203,8 @@ bool Schedule::has_orphan(std::size_t mutex) {
   // Where waiters queue, time alone may bring another one to the front.
   const bool is_same = row.is_known && row.changes == sim_.server().changes() &&
                        sim_.options().kind != ModelKind::kSession;
-  if (is_same && !row.is_dead) return false;
-  return !this->row(mutex).is_free() && row.is_dead;
+  if (is_same && !row.bereaved) return false;
+  return !this->row(mutex).is_free() && row.bereaved;
 }
 
 void Schedule::check_takeover() {
@@ -200,19 +230,53 @@ void Schedule::check_takeover() {
   }
 }
 
-// What a living process has given up is soon gone from the store.
+// What a process has given up is soon gone from the store, once nothing stands in its way: by its
+// own follow-up, long before the lease has run out. Where a claim arrived that nobody waited for
+// any more, somebody of that process has to ask who owns before it can know.
 void Schedule::check_orphans() {
-  const nanoseconds bound =
-      3 * timing_.call_deadline + 2 * timing_.max_backoff + kRarestPoll + milliseconds{500};
+  const bool is_pushed = sim_.options().kind != ModelKind::kLease;
+  const nanoseconds follow_up = 2 * timing_.call_deadline + timing_.max_backoff + kOrphanSlack;
+  const nanoseconds hunt = follow_up + timing_.call_deadline + timing_.max_backoff +
+                           (is_pushed ? kRarestPoll : kBlindPoll);
+  next_orphan_look_ = sim_.now() + kOrphanLook;
   for (std::size_t mutex = 0; mutex < draw_.mutexes; ++mutex) {
     if (!has_orphan(mutex)) {
       orphan_since_[mutex] = kEnd;
+      continue;
+    }
+    next_orphan_look_ = sim_.now();  // whatever comes between is seen
+    if (!is_in_reach(rows_[mutex], mutex)) {
+      orphan_since_[mutex] = kEnd;
     } else if (orphan_since_[mutex] == kEnd) {
       orphan_since_[mutex] = sim_.now();
-    } else if (sim_.now() - orphan_since_[mutex] > bound) {
+    } else if (sim_.now() - orphan_since_[mutex] > (rows_[mutex].is_revived ? hunt : follow_up)) {
       violate("P6", "a given up " + row(mutex).owner.id + " still stands in the store");
     }
   }
+}
+
+// Whether the process that gave up its owner could give that back now.
+bool Schedule::is_in_reach(const Row& row, std::size_t mutex) {
+  const SimNode& process = *row.bereaved->process;
+  if (process.is_paused() || process.is_cut() || !sim_.is_server_up()) return false;
+  if (!sim_.weather().is_fair() || sim_.server().is_blocked(mutex_name(mutex))) return false;
+  return !row.is_revived || is_asked_for(*row.bereaved, mutex);
+}
+
+bool Schedule::is_asked_for(const Host& host, std::size_t mutex) {
+  return std::any_of(host.actors.begin(), host.actors.end(), [&](const Actor* actor) {
+    return actor->mutex == mutex && actor->who && actor->who->machine.heeds_hints();
+  });
+}
+
+// Whether this take came when its sender had an answer to it, or has given up.
+void Schedule::note_revival(const Claim& claim) {
+  const auto tries = [&](const auto& actor) {
+    return actor->who && actor->who->machine.is_waiting() &&
+           actor->who->machine.wire_id() == claim.wire_id;
+  };
+  if (sim_.is_copy() || std::none_of(actors_.begin(), actors_.end(), tries))
+    revived_ids_.emplace(claim.wire_id);
 }
 
 // P5: a write changes nothing of a running term but the one it names. P4: and it gives no term back
@@ -223,6 +287,10 @@ void Schedule::check_write(const Claim& claim, bool is_release, const Observatio
   if (is_release) check_work_of(claim);
   const bool named = before.owner.is_owner(claim.wire_id) &&
                      (claim.token == 0 || claim.token == before.owner.token);
+  // In a queue it stands behind others at first.
+  const bool may_stand = sim_.options().kind == ModelKind::kSession || before.owner != after.owner;
+  const bool is_take = !is_release && !claim.renews();
+  if (is_take && may_stand && !before.owner.is_owner(claim.wire_id)) note_revival(claim);
   if (before.is_free() || before.owner == after.owner || named) return;
   violate("P5", std::string(is_release       ? "a release"
                             : claim.renews() ? "a renewal"

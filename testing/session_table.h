@@ -21,6 +21,7 @@ class SessionTable {
                     StoreTime now);
   std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
                            StoreTime now) const;
+  Token last_token() const { return last_token_; }
 
  private:
   struct Place {

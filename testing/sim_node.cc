@@ -188,9 +188,13 @@ Client SimNode::client(ClientOptions options) {
 }
 
 std::shared_ptr<Store> SimNode::connect() {
-  auto model = connect_model(sim_.server_, [this, life = life_](const std::function<void()>& hint) {
-    if (life == life_) carry_hint(hint);
-  });
+  opened_ = sim_.server_->replacements();
+  auto model = connect_model(
+      sim_.server_,
+      [this, life = life_](const std::function<void()>& hint) {
+        if (life == life_) carry_hint(hint);
+      },
+      [this] { return opened_ != sim_.server_->replacements(); });
   // Other calls are made while this one is under way, and one thread makes one.
   return with_own_calls(
       std::move(model), [own_thread = own_thread_] { return std::exchange(*own_thread, false); },
@@ -203,7 +207,15 @@ Answers SimNode::wait_for(const std::shared_ptr<OwnCall>& call) {
   while (!call->is_over() && life == life_ && sim_.go_on()) {
   }
   ++steps_;  // what it does with the answer
+  if (call->has_failed() && life == life_) reopen();
   return call->take_answers();
+}
+
+// Not before the first answer that says so has come: until then every call is answered the same.
+void SimNode::reopen() {
+  if (opened_ == sim_.server_->replacements()) return;
+  opened_ = sim_.server_->replacements();
+  ++reopenings_;
 }
 
 bool SimNode::last_until(const std::function<bool()>& is_over) {
@@ -262,6 +274,7 @@ void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecut
   if (!arrives) return;
   world_.at(arrival, [this, call = call, owner, patience, life = life_]() mutable {
     const bool performed = sim_.is_server_up();
+    const bool is_replaced = opened_ != sim_.server_->replacements();
     if (performed) call->perform();
     if (life != life_ || world_.now() > patience) return;
     if (!is_paused_ && sim_.dice().chance(sim_.weather().stopped)) {
@@ -272,14 +285,19 @@ void SimNode::carry_call(const std::shared_ptr<StoreCall>& call, const SimExecut
     const World::Time reply = world_.now() + one_way();
     const bool answers = performed && !is_cut_ && !sim_.dice().chance(sim_.weather().lost_replies);
     if (answers && reply <= patience) {
-      post(reply - world_.now(), owner, [call = std::move(call)] { call->complete(); });
+      post(reply - world_.now(), owner, [this, is_replaced, owner, call = std::move(call)] {
+        call->complete();
+        if (is_replaced && owner) reopen();  // a thread of its own has yet to hear of it
+      });
     } else {
       time_out(std::move(call), owner, patience);
     }
   });
   if (dice.chance(weather.doubled)) {
     world_.at(arrival + dice.between(nanoseconds{0}, weather.slowest), [this, call] {
+      sim_.is_copy_ = true;
       if (sim_.is_server_up()) call->perform();
+      sim_.is_copy_ = false;
     });
   }
 }

@@ -47,6 +47,13 @@ struct Weather {
   nanoseconds slowest_callback{};
   double lost_hints = 0;
   double forged_hints = 0;
+
+  // From here on, until it is told otherwise.
+  void hold_off() { lost_requests = lost_replies = slow = hanging = stopped = 0; }
+  // Every call arrives, once or twice, and is answered soon.
+  bool is_fair() const {
+    return lost_requests == 0 && lost_replies == 0 && slow == 0 && hanging == 0 && stopped == 0;
+  }
 };
 
 // One process, with a clock of its own, that can be paused, killed and cut off. Made by
@@ -128,6 +135,8 @@ class SimNode {
   bool is_up() const { return is_up_; }
   bool is_paused() const { return is_paused_; }
   bool is_cut() const { return is_cut_; }
+  // How often it was told that the store it had opened is another one now, and opened that.
+  std::uint64_t reopenings() const { return reopenings_; }
   // When it was booted or resumed last.
   World::Time running_since() const { return running_since_; }
   // How much it has done: what is the same as before has not changed anything of it.
@@ -151,6 +160,7 @@ class SimNode {
   nanoseconds one_way();
   void tell(const Event& event) const;
   void end_life();
+  void reopen();
 
   SimWorld& sim_;
   World& world_;
@@ -165,6 +175,8 @@ class SimNode {
   bool is_paused_ = false;
   bool is_cut_ = false;
   World::Time running_since_{};
+  std::uint64_t opened_ = 0;  // which of the stores that stood there, one after the other
+  std::uint64_t reopenings_ = 0;
   std::uint64_t steps_ = 0;
   // What its clock showed when it was read last; it is read often.
   mutable World::Time shown_at_ = World::Time::min();

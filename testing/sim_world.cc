@@ -82,6 +82,11 @@ void SimWorld::set_server_clock(nanoseconds forward) {
   tell("the server's clock is set by ", std::to_string(step.count()), " ms");
 }
 
+Token SimWorld::replace_store() {
+  tell("the store is replaced by an empty one");
+  return server_->replace();
+}
+
 void SimWorld::write(const std::string& line) {
   std::array<char, 32> time{};
   std::snprintf(time.data(), time.size(), "%9.3f s  ",

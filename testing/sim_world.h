@@ -104,9 +104,15 @@ class SimWorld {
 
   ModelServer& server() { return *server_; }
   bool is_server_up() const { return is_server_up_; }
+  // In the midst of a write: the call was doubled on the way, and this is the second of the two.
+  bool is_copy() const { return is_copy_; }
   void stop_server();
   void start_server();
   void set_server_clock(nanoseconds forward);  // or back
+  // What the server has is gone, and every process is told so with its next answer
+  // (Errc::kReplaced). Two own until each has been told: P1 is broken, among terms of the two
+  // stores. The last token of the old one.
+  Token replace_store();
 
   struct Counts {
     std::uint64_t events = 0, calls = 0, crashes = 0, pauses = 0, restarts = 0, cuts = 0;
@@ -122,6 +128,7 @@ class SimWorld {
   World world_;
   Weather weather_;
   bool is_server_up_ = true;
+  bool is_copy_ = false;
   const SimClock server_clock_;
   nanoseconds server_step_{};  // how far its clock was set forward or back
   const std::shared_ptr<ModelServer> server_;

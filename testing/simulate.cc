@@ -1,11 +1,16 @@
 // simba_simulate: attacks the engine with seeded schedules, or replays one of them.
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -23,8 +28,9 @@ constexpr const char* kHelp = R"(simba_simulate: the engine under a virtual cloc
       runs that many schedules of 120 simulated seconds; stops at the first broken promise
   simba_simulate [--kind K] --seed N
       replays one schedule with its timeline
-  simba_simulate --must-break yes ...
-      turns the verdict round: for an engine with a planted bug
+  simba_simulate --must-break P1,P1b ...
+      turns the verdict round, for an engine with a planted bug: the first promise that is broken
+      must be one of these; "crash": the program must die of a signal
 
 Exit status: 0 nothing broken, 1 a promise was broken, 2 usage.
 )";
@@ -34,8 +40,19 @@ struct Arguments {
   std::uint64_t first = 1;
   std::uint64_t seeds = 1000;
   bool replays = false;
-  bool must_break = false;
+  std::vector<std::string> must_break;
+
+  bool must_crash() const { return must_break == std::vector<std::string>{"crash"}; }
 };
+
+// "P1,P1b"; false where one is neither a promise nor a crash.
+bool parse_promises(const std::string& text, std::vector<std::string>& promises) {
+  static const std::set<std::string> known{"P1", "P1b", "P2", "P4", "P5", "P6", "crash"};
+  std::istringstream list(text);
+  for (std::string each; std::getline(list, each, ',');) promises.push_back(each);
+  return !promises.empty() && std::all_of(promises.begin(), promises.end(),
+                                          [](const auto& each) { return known.contains(each); });
+}
 
 bool parse_kind(const char* text, ModelKind& kind) {
   for (const ModelKind each :
@@ -56,7 +73,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       continue;
     }
     if (flag == "--must-break") {
-      arguments.must_break = true;
+      if (!parse_promises(argv[i + 1], arguments.must_break)) return false;
       continue;
     }
     char* end = nullptr;
@@ -93,15 +110,15 @@ struct Totals {
   }
 };
 
-}  // namespace
+int verdict(const Arguments& arguments, const std::string& broken) {
+  const auto& expected = arguments.must_break;
+  if (expected.empty()) return 1;
+  if (std::find(expected.begin(), expected.end(), broken) != expected.end()) return 0;
+  std::printf("this bug must break something else\n");
+  return 1;
+}
 
-int main(int argc, char** argv) {
-  Arguments arguments;
-  if (!parse(argc, argv, arguments)) {
-    std::fputs(kHelp, stderr);
-    return 2;
-  }
-  arguments.options.records_timeline = arguments.replays;
+int run(const Arguments& arguments) {
   const std::clock_t start = std::clock();  // of this process: others may be busy
   Totals totals;
   for (std::uint64_t seed = arguments.first; seed < arguments.first + arguments.seeds; ++seed) {
@@ -111,7 +128,7 @@ int main(int argc, char** argv) {
     if (!result.violation) continue;
     std::printf("seed %llu breaks %s: %s\n", static_cast<unsigned long long>(seed),
                 result.violation->promise.c_str(), result.violation->what.c_str());
-    return arguments.must_break ? 0 : 1;
+    return verdict(arguments, result.violation->promise);
   }
   const double took = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   std::printf(
@@ -128,5 +145,32 @@ int main(int argc, char** argv) {
       static_cast<unsigned long long>(totals.restarts),
       static_cast<unsigned long long>(totals.calls), static_cast<unsigned long long>(totals.events),
       std::chrono::duration<double>(totals.longest_gap).count());
-  return arguments.must_break ? 1 : 0;
+  return arguments.must_break.empty() ? 0 : 1;
+}
+
+// In a child, so that somebody is left to tell of it.
+int expect_crash(const Arguments& arguments) {
+  const pid_t child = fork();
+  if (child == 0) {
+    run(arguments);
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFSIGNALED(status)) return 1;
+  std::printf("it dies of signal %d\n", WTERMSIG(status));
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  if (!parse(argc, argv, arguments)) {
+    std::fputs(kHelp, stderr);
+    return 2;
+  }
+  arguments.options.records_timeline = arguments.replays;
+  return arguments.must_crash() ? expect_crash(arguments) : run(arguments);
 }

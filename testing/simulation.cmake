@@ -17,3 +17,4 @@ target_include_directories(simba_simulation PUBLIC
 install(FILES ${_headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/simba/testing COMPONENT simba_development)
 
 simba_add_test(NAME sim_world_test SOURCES sim_world_test.cc DEPS simba::simulation LABELS unit WHOLE)
+simba_add_test(NAME sim_replaced_test SOURCES sim_replaced_test.cc DEPS simba::simulation LABELS unit WHOLE)

@@ -6,6 +6,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "outside_store.h"
 
@@ -36,9 +38,14 @@ inline simba::Preparation prepare(std::string_view, simba::Prepare) {
 
 inline simba::Inspection inspect(std::string_view url) {
   const std::size_t at = url.find("zone=");
-  const std::string zone(at == url.npos ? "nowhere" : url.substr(at + 5, url.find('&', at)));
-  return {{{"server", simba::Finding::Verdict::kOk, "a map of this process, in " + zone}}};
+  std::string_view zone = at == url.npos ? "nowhere" : url.substr(at + 5);
+  zone = zone.substr(0, zone.find('&'));
+  return {
+      {{"server", simba::Finding::Verdict::kOk, "a map of this process, in " + std::string(zone)}}};
 }
+
+// It needs no password; one that does names the variable that it takes it from.
+inline std::vector<std::string> secrets(std::string_view) { return {"OUTSIDE_PASSWORD"}; }
 
 inline void add_to_registry() {
   simba::StoreEntry entry;
@@ -46,6 +53,7 @@ inline void add_to_registry() {
   entry.open = open;
   entry.prepare = prepare;
   entry.inspect = inspect;
+  entry.secrets = secrets;
   entry.properties = {
       {"zone", "eu or us", [](std::string_view value) { return value == "eu" || value == "us"; }}};
   simba::register_store(std::move(entry));

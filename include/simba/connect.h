@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "simba/client.h"
@@ -26,6 +28,16 @@ SIMBA_EXPORT Preparation prepare_store(std::string_view url, Prepare how);
 // Looks at the server, at what the store has there, and whether this user may contend. Makes
 // nothing that is missing, and leaves nothing behind.
 SIMBA_EXPORT Inspection inspect_store(std::string_view url);
+
+// The same with an error code instead of an exception; what they return is empty then. Which value
+// was wrong, and what to do, only the exception tells.
+SIMBA_EXPORT std::optional<Client> connect(std::string_view url, std::error_code& error);
+SIMBA_EXPORT std::optional<Client> connect(std::string_view url, ClientOptions options,
+                                           std::error_code& error);
+SIMBA_EXPORT std::shared_ptr<Store> open_store(std::string_view url, const LogSink& log,
+                                               std::error_code& error);
+SIMBA_EXPORT Preparation prepare_store(std::string_view url, Prepare how, std::error_code& error);
+SIMBA_EXPORT Inspection inspect_store(std::string_view url, std::error_code& error);
 
 // Makes a store from outside the tree known: from then on its URLs open it, and the tool serves it.
 // Throws Error (kMisuse) for a scheme that is taken. docs/extending.md walks through it.

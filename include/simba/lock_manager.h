@@ -28,11 +28,14 @@ struct SIMBA_EXPORT TemporalAlignmentStrategy {
   // The lease in the store is ttl times this: the buffer pays for clocks that drift. 1.0 to 10.0.
   double lock_ttl_buffer_coefficient = 1.1;
   // An owner renews this long after its last renewal, one with a short ttl sooner (at two thirds of
-  // it). At most two thirds of lock_ttl.
+  // it); the first time up to a quarter sooner, to go out with others. At most two thirds of
+  // lock_ttl.
   milliseconds beat_interval{2'000};
-  // After a failed call: at least this long, then twice as long each time.
+  // After a failed call, and between the questions of a waiter whom the store cannot wake: at least
+  // this long, then twice as long each time.
   milliseconds base_backoff{10};
-  // Added to the moment at which a waiter asks again after a lease that ends, up to this.
+  // Added to such a pause of a waiter, and to the moment at which it asks again after a lease that
+  // ends, up to this.
   milliseconds max_jitter{100};
   // A waiter asks at least this often, and no pause after a failed call is longer.
   milliseconds max_delay{1'000};
@@ -80,7 +83,8 @@ class SIMBA_EXPORT LockManager {
 
   // The one of this client; copies of a client are the same client.
   // Errors: kMisconfigured for a strategy that cannot work, kMisuse for another strategy than that
-  // of the manager which is there already.
+  // of the manager which is there already, or where the store works on a driver's client of the
+  // user's that has a manager through another client.
   static LockManager of(const Client& client);
   static LockManager of(const Client& client, const TemporalAlignmentStrategy& strategy);
 
@@ -114,6 +118,10 @@ class SIMBA_EXPORT LockManager {
 
 // One lock. It belongs to the pair (lock id, thread): a thread that has it may lock it again, which
 // extends the lease; others wait. It fits std::unique_lock.
+//
+// Who locks again what was lost meanwhile hears of it, once: lock() throws Error (kMisuse), a try
+// says no. After that, or after unlock(), the next one is a new term. While the store is away, a
+// lock that is held stays so, and its renewals are repeated.
 //
 // One unlock() gives it back, however often it was locked.
 //

@@ -11,6 +11,10 @@
 #include "simba/export.h"
 #include "simba/term.h"
 
+namespace simba::core {
+class Hold;
+}
+
 namespace simba::inline v0 {
 
 // A lock for a critical section across processes: a std TimedLockable, for std::unique_lock,
@@ -82,6 +86,9 @@ class SIMBA_EXPORT SimbaLocker {
   const std::string& mutex() const;
 
  private:
+  friend class core::Hold;
+  // As unlock(), but does not wait: no I/O on this thread.
+  void unlock_soon() noexcept;
   bool try_lock_for_ns(nanoseconds patience);
   bool try_lock_for_ns(nanoseconds patience, std::error_code& error);
   struct State;

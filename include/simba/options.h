@@ -24,7 +24,8 @@ struct SIMBA_EXPORT ContendOptions {
   milliseconds transition{6'000};
   Jitter jitter;
 
-  // The owner renews after this share of the time in which is_in_ttl() holds. 1.0: at its end.
+  // The owner renews after this share of the time in which is_in_ttl() holds, the first time up to
+  // a quarter sooner, to go out with others. 1.0: at its end.
   double renew_at = 2.0 / 3.0;
   // For on_released to finish, inside the lease. Default: min(1 s, transition / 2).
   std::optional<milliseconds> grace;
@@ -37,6 +38,10 @@ struct SIMBA_EXPORT ContendOptions {
   // A waiter asks at least this often. Default: 5 s with a store that pushes, else 1 s. 0: only
   // when the lease it knows of ends.
   std::optional<milliseconds> safety_poll;
+  // Where the store cannot push, a waiter's first question after a refusal comes this much later,
+  // plus a jitter of up to `jitter.to`; each further one after twice as long, up to `safety_poll`.
+  // Default: each after `safety_poll`.
+  std::optional<milliseconds> first_poll;
   // A term ends after this, however healthy. 0: never.
   milliseconds max_hold{0};
 

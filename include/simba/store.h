@@ -63,6 +63,14 @@ class SIMBA_EXPORT Watch {
   // False while hints may be missing (the reader is reconnecting): the engine then polls more
   // often.
   virtual bool is_live() const { return true; }
+
+  // A thread that only waits for this hint may listen in place of the store's reader: one thread
+  // less is woken. Returns when something was heard (and the wakes were called), when `interrupt`
+  // is readable or when `until` has come; false at once when that is not to be had, the default.
+  virtual bool listen(int interrupt, LocalTime until);
+  // Whether the store's reader has to listen for this watch, as it does at first. Quick, and calls
+  // no wake.
+  virtual void need_reader(bool needed);
 };
 
 struct StoreTraits {
@@ -75,6 +83,8 @@ struct StoreTraits {
   bool forgets_expired = false;  // no record is left of a lease that has ended: nobody clears it
   std::string blocked_advice{};  // for errors and logs of a row that stays Blocked: where it is,
                                  // how to find out who locks it, and what to do about them
+  const void* users_client = nullptr;  // what the user opened and this store works on: it has one
+                                       // lock manager, whatever is made on top of it
 };
 
 struct Listed {

@@ -54,6 +54,9 @@ struct StoreEntry {
   std::function<Preparation(std::string_view url, Prepare how)> prepare = {};
   // Makes nothing that is missing, and leaves nothing behind.
   std::function<Inspection(std::string_view url)> inspect = {};
+  // Variables of the environment out of which it takes a password or the like for this URL, as
+  // PGPASSWORD: they are ours then, and the tool keeps them from the programs that it runs.
+  std::function<std::vector<std::string>(std::string_view url)> secrets = {};
   std::string section = {};  // of files with settings; empty: the scheme
   std::vector<StoreProperty> properties = {};
 };

@@ -40,4 +40,15 @@ inline std::vector<std::string> statements_in(const std::string& sql) {
   return all;
 }
 
+// The commands of a text for the shell of MongoDB, as JSON.
+inline std::vector<std::string> commands_in(const std::string& shell) {
+  constexpr std::string_view kCommand = "db.adminCommand(";
+  std::vector<std::string> all;
+  for (std::size_t at = 0; (at = shell.find(kCommand, at)) != shell.npos;) {
+    at += kCommand.size();
+    all.push_back(shell.substr(at, shell.find(')', at) - at));
+  }
+  return all;
+}
+
 }  // namespace simba::kit

@@ -39,9 +39,10 @@ StopSignal::StopSignal() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
 
 StopSignal::~StopSignal() { close(descriptor_); }
 
-void StopSignal::request() noexcept { eventfd_write(descriptor_, 1); }
-
-bool StopSignal::is_requested() const noexcept { return !pause(nanoseconds::zero()); }
+void StopSignal::request() noexcept {
+  requested_.store(true, std::memory_order_release);
+  eventfd_write(descriptor_, 1);
+}
 
 bool StopSignal::pause(nanoseconds length) const noexcept {
   pollfd source{descriptor_, POLLIN, 0};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@ class SIMBA_EXPORT StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
 
   void request() noexcept;
-  bool is_requested() const noexcept;
+  bool is_requested() const noexcept { return requested_.load(std::memory_order_acquire); }
   // Readable from the request on: for poll().
   int descriptor() const noexcept { return descriptor_; }
   // False: stop was requested meanwhile.
@@ -28,6 +29,7 @@ class SIMBA_EXPORT StopSignal {
 
  private:
   int descriptor_;
+  std::atomic<bool> requested_{false};  // asked often, and then no system call
 };
 
 // A thread of ours: named, with all signals blocked. Its end is requested and waited for when this

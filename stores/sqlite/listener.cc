@@ -6,6 +6,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <system_error>
 #include <utility>
 
@@ -25,14 +27,20 @@ class Listener::BellWatch : public Watch {
       return;
     }
     inner_.reset();
-    listener_->leave(bell_);
+    listener_->leave(*this);
   }
   void begin(std::unique_ptr<Watch> inner) { inner_ = std::move(inner); }
   bool is_live() const override { return listener_->bells_[bell_].live; }
+  bool listen(int interrupt, LocalTime until) override {
+    return listener_->listen(interrupt, until);
+  }
+  void need_reader(bool needed) override { listener_->rely(*this, needed); }
 
  private:
+  friend class Listener;
   const std::shared_ptr<Listener> listener_;
   const unsigned bell_;
+  bool relies_ = false;  // guarded by the listener's mutex_
   std::unique_ptr<Watch> inner_;
 };
 
@@ -52,11 +60,15 @@ Listener::~Listener() {
     return;
   }
   if (thread_) {
-    eventfd_write(stop_, 1);
+    {
+      const std::lock_guard lock(mutex_);
+      stops_ = true;
+    }
+    eventfd_write(nudge_, 1);
     thread_->join();
   }
   if (inotify_ >= 0) close(inotify_);
-  if (stop_ >= 0) close(stop_);
+  if (nudge_ >= 0) close(nudge_);
 }
 
 void Listener::bind(const std::filesystem::path& directory) {
@@ -81,13 +93,50 @@ std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void(
     if (!bell.live) arm(number);
   }
   auto watch = std::make_unique<BellWatch>(shared_from_this(), number);
+  rely(*watch, true);
   watch->begin(kit::Watchers::add(bell.watchers, mutex, std::move(wake)));
   return watch;
 }
 
-void Listener::leave(unsigned bell) {
+void Listener::leave(BellWatch& watch) {
   const std::lock_guard lock(mutex_);
-  if (--bells_[bell].count == 0) disarm(bell);
+  if (watch.relies_) --relying_;
+  if (--bells_[watch.bell_].count == 0) disarm(watch.bell_);
+}
+
+void Listener::rely(BellWatch& watch, bool relies) {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(watch.relies_, relies) == relies) return;
+  relies ? ++relying_ : --relying_;
+  if (relies) stand_aside(false);
+}
+
+bool Listener::listen(int interrupt, LocalTime until) {
+  if (!begin_to_listen()) return false;
+  pollfd sources[] = {{inotify_, POLLIN, 0}, {interrupt, POLLIN, 0}};
+  const auto left = std::chrono::ceil<milliseconds>(until - BootClock::now());
+  const auto timeout = std::clamp<milliseconds>(left, milliseconds{0}, std::chrono::hours{1});
+  const bool forever = until == LocalTime::max();
+  if (poll(sources, 2, forever ? -1 : static_cast<int>(timeout.count())) > 0 &&
+      sources[0].revents != 0) {
+    hear();
+  }
+  const std::lock_guard lock(mutex_);
+  listened_ = false;
+  return true;
+}
+
+// Who listens for others too would have to wake the reader each time it leaves.
+bool Listener::begin_to_listen() {
+  const std::lock_guard lock(mutex_);
+  if (listened_ || relying_ > 0) return false;
+  listened_ = true;
+  stand_aside(true);
+  return true;
+}
+
+void Listener::stand_aside(bool aside) {
+  if (std::exchange(aside_, aside) != aside) eventfd_write(nudge_, 1);
 }
 
 void Listener::wake(std::string_view mutex, unsigned bell) { bells_[bell].watchers->wake(mutex); }
@@ -95,8 +144,8 @@ void Listener::wake(std::string_view mutex, unsigned bell) { bells_[bell].watche
 bool Listener::start() try {
   if (thread_) return true;
   if (inotify_ < 0) inotify_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-  if (stop_ < 0) stop_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-  if (inotify_ < 0 || stop_ < 0) return false;
+  if (nudge_ < 0) nudge_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  if (inotify_ < 0 || nudge_ < 0) return false;
   const kit::SignalsBlocked blocked;
   thread_ = std::make_unique<std::thread>([this] { run(); });
   return true;
@@ -126,14 +175,26 @@ void Listener::disarm(unsigned bell) {
 
 void Listener::run() {
   pthread_setname_np(pthread_self(), "simba-sqlite");
-  pollfd sources[] = {{inotify_, POLLIN, 0}, {stop_, POLLIN, 0}};
+  pollfd sources[] = {{nudge_, POLLIN, 0}, {inotify_, POLLIN, 0}};
+  bool aside = false;
   while (true) {
-    if (poll(sources, 2, -1) < 0) continue;
-    if (sources[1].revents != 0) return;
-    std::uint64_t rang = read_events();
-    for (unsigned bell = 0; rang != 0; ++bell, rang >>= 1) {
-      if ((rang & 1) != 0) bells_[bell].watchers->wake_all();
+    if (poll(sources, aside ? 1 : 2, -1) < 0) continue;
+    if (sources[0].revents != 0) {
+      eventfd_t nudges = 0;
+      eventfd_read(nudge_, &nudges);
+      const std::lock_guard lock(mutex_);
+      if (stops_) return;
+      aside = aside_;
+    } else {
+      hear();
     }
+  }
+}
+
+void Listener::hear() {
+  std::uint64_t rang = read_events();
+  for (unsigned bell = 0; rang != 0; ++bell, rang >>= 1) {
+    if ((rang & 1) != 0) bells_[bell].watchers->wake_all();
   }
 }
 

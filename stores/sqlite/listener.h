@@ -21,7 +21,8 @@ namespace simba::sqlite {
 //   release here --------------------> wake of the same mutex, on the releasing thread
 //   release in another process: bell -> inotify -> reader thread -> wakes of that bell's mutexes
 //
-// The thread starts with the first watch. Hints only: it reads nothing of the database.
+// The thread starts with the first watch. Where one thread waits and nobody else needs a hint, it
+// can listen instead, and the reader stands aside. Hints only: nothing of the database is read.
 //
 // Threads: any. In a forked child nothing here is touched.
 class Listener : public std::enable_shared_from_this<Listener> {
@@ -50,8 +51,14 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void arm(unsigned bell);     // under mutex_
   void listen(unsigned bell);  // under mutex_
   void disarm(unsigned bell);  // under mutex_
-  void leave(unsigned bell);
+  void leave(BellWatch& watch);
+  bool listen(int interrupt, LocalTime until);
+  bool begin_to_listen();
+  void rely(BellWatch& watch, bool relies);  // under mutex_
+  void stand_aside(bool aside);              // under mutex_; tells the reader
   void run();
+  // Calls the wakes of the bells that rang.
+  void hear();
   // The bells that rang, as bits.
   std::uint64_t read_events();
   std::uint64_t note_event(int watch, std::uint32_t mask);  // under mutex_
@@ -60,8 +67,12 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::mutex mutex_;
   std::filesystem::path directory_;  // guarded by mutex_
   std::array<Bell, Bells::kCount> bells_;
+  std::size_t relying_ = 0;              // guarded by mutex_; watches, on the reader
+  bool listened_ = false;                // guarded by mutex_; by a thread that waits
+  bool aside_ = false;                   // guarded by mutex_; the reader leaves it to that thread
+  bool stops_ = false;                   // guarded by mutex_
   int inotify_ = -1;                     // set before the thread starts
-  int stop_ = -1;                        // likewise
+  int nudge_ = -1;                       // likewise; the reader shall look at the two above
   std::unique_ptr<std::thread> thread_;  // guarded by mutex_
 };
 

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "stores/sqlite/sqlite_store.h"
@@ -48,6 +49,28 @@ class SqliteTest : public testing::Test {
   static void pass(milliseconds time) { fake_boot_ms += time.count(); }
 
   std::filesystem::path directory, file;
+};
+
+// Counts hints, waits for them, and knows who called the last.
+class Hints {
+ public:
+  std::function<void()> wake() {
+    return [this] {
+      on_ = std::this_thread::get_id();
+      ++count_;
+    };
+  }
+  int count() const { return count_; }
+  std::thread::id on() const { return on_; }
+  bool wait_for(int count) const {
+    const LocalTime end = local_now() + 10s;
+    while (count_ < count && local_now() < end) std::this_thread::yield();
+    return count_ >= count;
+  }
+
+ private:
+  std::atomic<std::thread::id> on_;
+  std::atomic<int> count_{0};
 };
 
 inline Answer contend(Store& store, const Claim& claim) {

@@ -25,26 +25,6 @@ extern "C" int inotify_init1(int flags) noexcept {
 namespace simba::sqlite {
 namespace {
 
-// Counts hints; waits for them.
-class Hints {
- public:
-  std::function<void()> wake() {
-    return [this] {
-      count_.fetch_add(1);
-      count_.notify_all();
-    };
-  }
-  int count() const { return count_.load(); }
-  bool wait_for_first() const {
-    const LocalTime end = local_now() + 10s;
-    while (count() == 0 && local_now() < end) std::this_thread::yield();
-    return count() > 0;
-  }
-
- private:
-  std::atomic<int> count_{0};
-};
-
 class SqliteWatch : public SqliteTest {};
 
 TEST_F(SqliteWatch, HearsAReleaseOfTheSameStoreBeforeItReturns) {
@@ -87,7 +67,7 @@ TEST_F(SqliteWatch, HearsAReleaseOfAnotherStoreByTheBell) {
   const auto watch = mine->watch("report", "", hints.wake());
   take(*other, "report", "a~1");
   release(*other, "report", "a~1");
-  EXPECT_TRUE(hints.wait_for_first());
+  EXPECT_TRUE(hints.wait_for(1));
 }
 
 TEST_F(SqliteWatch, IsNotCalledAfterItWasDestroyed) {
@@ -137,7 +117,7 @@ TEST_F(SqliteWatch, SaysWhenItsBellWasDeletedAndHangsItAgainForTheNextWatch) {
   const auto watch = mine->watch("report", "", hints.wake());
   const auto bell = Bells::file(file.string() + "-bell", Bells::of("report"));
   std::filesystem::last_write_time(bell, std::filesystem::file_time_type::clock::now());
-  ASSERT_TRUE(hints.wait_for_first());  // a touched bell is still the bell
+  ASSERT_TRUE(hints.wait_for(1));  // a touched bell is still the bell
   EXPECT_TRUE(watch->is_live());
   ASSERT_TRUE(std::filesystem::remove(bell));
   while (watch->is_live()) std::this_thread::yield();
@@ -159,7 +139,7 @@ TEST_F(SqliteWatch, GoesOnWithTheNewFileAfterAReplacement) {
   }
   EXPECT_NE(error_of([&] { observe(*mine, "report"); }), "none");
   EXPECT_TRUE(observe(*mine, "report").is_free());
-  ASSERT_TRUE(hints.wait_for_first());
+  ASSERT_TRUE(hints.wait_for(1));
   const int before = hints.count();
   const auto other = open_store();
   take(*other, "report", "a~1");
@@ -193,7 +173,7 @@ TEST_F(SqliteWatch, WakesAWaiterInAnotherProcess) {
   const auto watch = store->watch("report", "", hints.wake());
   EXPECT_EQ(take(*store, "report", "b~1").owner.id, "a~1");
   go.give();
-  ASSERT_TRUE(hints.wait_for_first());
+  ASSERT_TRUE(hints.wait_for(1));
   EXPECT_EQ(take(*store, "report", "b~1").owner.id, "b~1");
 }
 

@@ -7,10 +7,10 @@
 #   find_package static|shared      a project that finds that installation
 #   pkg_config static|shared        a compiler that asks pkg-config
 #   in_tree add_subdirectory|fetch_content static|shared   a project that builds the source as part of itself
-#   outside_store static            a store from outside, with the installed contract suite
+#   outside_store KIND              a store from outside, with the contract suite that is installed in SCRATCH/KIND/prefix
 #   simulated static                somebody's own code, in the installed simulation
 #   install_tool tool               the command of the build around SCRATCH, installed into a prefix and used there
-#   in_packages shared              each file of these two installations is in one Debian package
+#   in_packages shared              each file of these installations is in one Debian package
 #   verify_unit tool                what systemd thinks of the installed unit
 set -euo pipefail
 source=$1 scratch=$2 step=$3 kind=$4 linkage=${5:-}
@@ -101,7 +101,7 @@ outside_store() {
   [[ -f $prefix/include/simba/testing/fake_executor.h && -f $prefix/include/simba/testing/faulty_store.h ]] ||
     fail "the fakes were not installed"
   # Those that take no time: the calls themselves, and one with the engine.
-  "$dir/outside_store_test" --gtest_brief=1 --gtest_filter='Outside.ARe*:Outside.ANew*:Outside.Destroy*' > "$scratch/contract.log" ||
+  "$dir/outside_store_test" --gtest_brief=1 --gtest_filter='OutsideRegistry.*:Outside.ARe*:Outside.ANew*:Outside.Destroy*' > "$scratch/contract.log" ||
     { cat "$scratch/contract.log" >&2 && fail "the contract suite says no"; }
   grep -q '[1-9][0-9]* tests\? from' "$scratch/contract.log" || fail "no case of the contract suite was run"
 }
@@ -132,10 +132,13 @@ install_tool() {
     fail "zsh or fish cannot complete"
 }
 
-# installed_files: the two installations as Debian sees them, below /usr and with its folder for libraries.
+# installed_files: the installations as Debian sees them, below /usr and with its folder for libraries.
 installed_files() {
   (cd "$scratch/shared/prefix" && find . ! -type d) | sed 's|^./|usr/|; s|^usr/lib/|usr/lib/triplet/|'
   (cd "$scratch/tool/prefix" && find . ! -type d) | sed 's|^./|usr/|'
+  # Of the third, which is a tree of its own, what no other has.
+  (cd "$scratch/static/prefix" && find include/simba/testing lib/libsimba_contract.a ! -type d) |
+    sed 's|^|usr/lib/triplet/simba-testing/|'
 }
 
 in_packages() {

@@ -67,11 +67,13 @@ Kept keep_redis() {
   return {server, server->address()};
 }
 
-Kept keep_mongodb() {
+Kept keep_mongodb([[maybe_unused]] const std::string& password) {
 #ifdef SIMBA_KEEPS_MONGODB
-  auto server = std::make_shared<MongodbServer>();
+  MongodbSettings settings;
+  settings.password = password;
+  auto server = std::make_shared<MongodbServer>(settings);
   server->start();
-  return {server, server->url()};
+  return {server, server->url(password.empty() ? "" : "root:" + password)};
 #else
   throw Unavailable("there is no MongoDB driver to set a server up with (Debian: libmongoc-dev)");
 #endif
@@ -80,8 +82,12 @@ Kept keep_mongodb() {
 // A line per kind.
 const std::map<std::string, std::function<Kept()>>& kinds() {
   static const std::map<std::string, std::function<Kept()>> table{
-      {"mariadb", keep_mariadb}, {"mongodb", keep_mongodb},     {"postgres", keep_postgres},
-      {"redis", keep_redis},     {"zookeeper", keep_zookeeper},
+      {"mariadb", keep_mariadb},
+      {"mongodb", [] { return keep_mongodb({}); }},
+      {"mongodb-users", [] { return keep_mongodb("canary-4711"); }},
+      {"postgres", keep_postgres},
+      {"redis", keep_redis},
+      {"zookeeper", keep_zookeeper},
   };
   return table;
 }

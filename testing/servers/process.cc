@@ -176,10 +176,16 @@ void Process::signal(int number) const {
 }
 
 // On a busy machine its threads run on until the first of them has heard of it.
-void Process::pause() const {
+bool Process::pause(std::chrono::milliseconds patience) const {
   signal(SIGSTOP);
-  siginfo_t info{};
-  if (!gone_) waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT);
+  const auto until = std::chrono::steady_clock::now() + patience;
+  for (siginfo_t info{}; !gone_; std::this_thread::sleep_for(1ms)) {
+    const int options = WSTOPPED | WEXITED | WNOWAIT | WNOHANG;
+    const int done = waitid(P_PID, static_cast<id_t>(pid_), &info, options);
+    if (done != 0 || info.si_pid != 0) break;
+    if (std::chrono::steady_clock::now() >= until) return false;
+  }
+  return true;
 }
 
 bool Process::wait(std::chrono::milliseconds patience) {

@@ -34,7 +34,9 @@ class Process {
   pid_t pid() const { return pid_; }
   bool is_running();
   void signal(int number) const;
-  void pause() const;  // SIGSTOP, and waits until it has stopped
+  // SIGSTOP, and waits until it has stopped: until all its threads have, of which one may be
+  // waiting for a disk. False: patience ended first.
+  bool pause(std::chrono::milliseconds patience = std::chrono::seconds(10)) const;
   // Sends the signal and waits; SIGKILL once patience ends. False: it took SIGKILL.
   bool stop(int number = SIGTERM, std::chrono::milliseconds patience = std::chrono::seconds(5));
   void kill();

@@ -43,6 +43,41 @@ RedisSettings of_a_cluster(RedisSettings settings) {
   return settings;
 }
 
+RedisSettings of_sentinels(RedisSettings settings) {
+  settings = with_certificates(std::move(settings));
+  if (settings.certificates) settings.config.emplace_back("tls-replication", "yes");
+  return settings;
+}
+
+std::vector<std::string> tls_words(const RedisSettings& settings, std::uint16_t port) {
+  const Certificates& known = *settings.certificates;
+  return {"--tls-port",         std::to_string(port),
+          "--tls-cert-file",    known.certificate("server").string(),
+          "--tls-key-file",     known.key("server").string(),
+          "--tls-ca-cert-file", known.certificate("ca").string(),
+          "--tls-auth-clients", "optional"};
+}
+
+// By TLS, where it is spoken, and with the password that there is.
+std::string scheme_of(const RedisSettings& settings, const std::string& kind) {
+  return (settings.certificates ? "rediss" : "redis") + kind + "://" +
+         (settings.password.empty() ? "" : ':' + settings.password + '@');
+}
+
+std::string query_of(const RedisSettings& settings, std::string query) {
+  if (settings.certificates) {
+    query = "ca-file=" + settings.certificates->certificate("ca").string() +
+            (query.empty() ? "" : "&" + query);
+  }
+  return (query.empty() ? "" : "?") + query;
+}
+
+// The words that make redis-cli log in.
+std::vector<std::string> login(const RedisSettings& settings) {
+  if (settings.password.empty()) return {};
+  return {"--no-auth-warning", "-a", settings.password};
+}
+
 std::string ask_cli(std::vector<std::string> words, std::chrono::milliseconds patience = 60s) {
   words.insert(words.begin(), "redis-cli");
   return output_of(words, patience);
@@ -85,10 +120,12 @@ RedisServer::RedisServer(RedisSettings settings)
                                  "--port",
                                  tls ? "0" : port};
   if (tls) {
-    words.insert(words.end(), {"--tls-port", port, "--tls-cert-file",
-                               certificates().certificate("server").string(), "--tls-key-file",
-                               certificates().key("server").string(), "--tls-ca-cert-file",
-                               authority().string(), "--tls-auth-clients", "optional"});
+    const std::vector<std::string> more = tls_words(settings_, this->port());
+    words.insert(words.end(), more.begin(), more.end());
+  }
+  if (!settings_.password.empty()) {
+    words.insert(words.end(),
+                 {"--requirepass", settings_.password, "--masterauth", settings_.password});
   }
   for (const auto& [name, value] : settings_.config) {
     words.push_back("--" + name);
@@ -105,14 +142,12 @@ RedisServer::RedisServer(RedisSettings settings)
 }
 
 std::string RedisServer::url(const std::string& query) const {
-  const bool tls = settings_.transport == RedisSettings::Transport::kTls;
-  std::string all = query;
-  if (tls) all = "ca-file=" + authority().string() + (query.empty() ? "" : "&" + query);
-  return (tls ? "rediss://" : "redis://") + address() + (all.empty() ? "" : "?" + all);
+  return scheme_of(settings_, "") + address() + query_of(settings_, query);
 }
 
 std::string RedisServer::operator()(const std::vector<std::string>& words) const {
-  std::vector<std::string> all{"-s", socket().string()};
+  std::vector<std::string> all = login(settings_);
+  all.insert(all.end(), {"-s", socket().string()});
   all.insert(all.end(), words.begin(), words.end());
   return ask_cli(all);
 }
@@ -134,40 +169,63 @@ std::string RedisServer::info(const std::string& name) const {
 
 class RedisSentinels::Sentinel : public Server {
  public:
-  explicit Sentinel(std::uint16_t master) : Server(Recipe{}) {
+  Sentinel(std::uint16_t master, const RedisSettings& settings)
+      : Server(Recipe{}), settings_(settings) {
     const fs::path file = directory_.path() / "sentinel.conf";
     const std::string name = kMasterName;
-    std::ofstream(file) << "bind 127.0.0.1\nport " << port() << "\ndir "
-                        << directory_.path().string() << "\nsentinel monitor " << name
-                        << " 127.0.0.1 " << master << " 2\nsentinel down-after-milliseconds "
-                        << name << " 1000\nsentinel failover-timeout " << name
-                        << " 5000\nsentinel parallel-syncs " << name << " 2\n";
+    const bool tls = settings_.certificates != nullptr;
+    std::ofstream out(file);
+    out << "bind 127.0.0.1\nport " << (tls ? 0 : port()) << "\ndir " << directory_.path().string()
+        << "\nsentinel monitor " << name << " 127.0.0.1 " << master
+        << " 2\nsentinel down-after-milliseconds " << name << " 1000\nsentinel failover-timeout "
+        << name << " 5000\nsentinel parallel-syncs " << name << " 2\n";
+    if (!settings_.password.empty()) {
+      out << "requirepass " << settings_.password << "\nsentinel sentinel-pass "
+          << settings_.password << "\nsentinel auth-pass " << name << ' ' << settings_.password
+          << '\n';
+    }
     recipe().name = "redis-sentinel";
     recipe().command.words = {"redis-server", file.string(), "--sentinel"};
+    if (tls) {
+      const std::vector<std::string> more = tls_words(settings_, port());
+      auto& words = recipe().command.words;
+      words.insert(words.end(), more.begin(), more.end());
+      words.insert(words.end(), {"--tls-replication", "yes"});
+    }
     recipe().command.directory = directory_.path();
     recipe().command.log = directory_.path() / "log";
-    recipe().is_ready = [this] {
-      return ask_cli({"-p", std::to_string(port()), "PING"}) == "PONG";
-    };
+    recipe().is_ready = [this] { return ask({"PING"}) == "PONG"; };
   }
   std::uint16_t port() const { return port_.number(); }
+  std::string ask(const std::vector<std::string>& words) const {
+    std::vector<std::string> all = login(settings_);
+    all.insert(all.end(), {"-p", std::to_string(port())});
+    if (settings_.certificates) {
+      all.insert(all.end(),
+                 {"--tls", "--cacert", settings_.certificates->certificate("ca").string()});
+    }
+    all.insert(all.end(), words.begin(), words.end());
+    return ask_cli(all);
+  }
 
  private:
+  const RedisSettings settings_;
   Directory directory_;
   Port port_;
 };
 
-RedisSentinels::RedisSentinels(const RedisSettings& settings) {
-  for (auto& server : servers_) server = std::make_unique<RedisServer>(settings);
-  for (auto& sentinel : sentinels_) sentinel = std::make_unique<Sentinel>(servers_[0]->port());
+RedisSentinels::RedisSentinels(RedisSettings settings)
+    : settings_(of_sentinels(std::move(settings))) {
+  for (auto& server : servers_) server = std::make_unique<RedisServer>(settings_);
+  for (auto& sentinel : sentinels_) {
+    sentinel = std::make_unique<Sentinel>(servers_[0]->port(), settings_);
+  }
 }
 
 RedisSentinels::~RedisSentinels() = default;
 
 std::string RedisSentinels::ask(std::size_t sentinel, const std::vector<std::string>& words) const {
-  std::vector<std::string> all{"-p", std::to_string(sentinels_.at(sentinel)->port())};
-  all.insert(all.end(), words.begin(), words.end());
-  return ask_cli(all);
+  return sentinels_.at(sentinel)->ask(words);
 }
 
 void RedisSentinels::start() {
@@ -194,7 +252,8 @@ std::string RedisSentinels::addresses() const {
 }
 
 std::string RedisSentinels::url(const std::string& query) const {
-  return "redis+sentinel://" + addresses() + '/' + kMasterName + (query.empty() ? "" : "?" + query);
+  return scheme_of(settings_, "+sentinel") + addresses() + '/' + kMasterName +
+         query_of(settings_, query);
 }
 
 std::size_t RedisSentinels::master() const {
@@ -271,12 +330,7 @@ std::string RedisCluster::addresses() const {
 }
 
 std::string RedisCluster::url(const std::string& query) const {
-  std::string all = query;
-  if (settings_.certificates) {
-    all = "ca-file=" + masters_[0]->authority().string() + (query.empty() ? "" : "&" + query);
-  }
-  return (settings_.certificates ? "rediss+cluster://" : "redis+cluster://") + addresses() +
-         (all.empty() ? "" : "?" + all);
+  return scheme_of(settings_, "+cluster") + addresses() + query_of(settings_, query);
 }
 
 std::size_t RedisCluster::owner(unsigned slot) const {

@@ -23,6 +23,7 @@ struct RedisSettings {
   Transport transport = Transport::kPlain;  // kTls: nothing else is spoken on its port
   // Of TLS: "ca", and "server", which it certifies; null: of its own.
   std::shared_ptr<const Certificates> certificates = nullptr;
+  std::string password = {};  // of the default user, also of sentinels; empty: anybody may do all
   // More options of redis-server: {"appendonly", "yes"}.
   std::vector<std::pair<std::string, std::string>> config;
 };
@@ -54,16 +55,18 @@ class RedisServer : public Server {
   Port port_, bus_;
 };
 
-// A master, two replicas and three sentinels that watch over them.
+// A master, two replicas and three sentinels that watch over them, all with the same settings.
 class RedisSentinels {
  public:
-  explicit RedisSentinels(const RedisSettings& settings = {});
+  explicit RedisSentinels(RedisSettings settings = {});
   ~RedisSentinels();
 
   void start();                   // and waits until the sentinels know each other and the replicas
   std::string addresses() const;  // of the sentinels
   std::string url(const std::string& query = {}) const;
   RedisServer& operator[](std::size_t index) { return *servers_.at(index); }
+  // A command for one of the sentinels, by redis-cli.
+  std::string ask(std::size_t sentinel, const std::vector<std::string>& words) const;
   // Where the sentinels say that the master is.
   std::size_t master() const;
   // Makes another server the master, and waits until the old one follows it.
@@ -71,8 +74,8 @@ class RedisSentinels {
 
  private:
   class Sentinel;
-  std::string ask(std::size_t sentinel, const std::vector<std::string>& words) const;
 
+  const RedisSettings settings_;
   std::array<std::unique_ptr<RedisServer>, 3> servers_;
   std::array<std::unique_ptr<Sentinel>, 3> sentinels_;
 };

@@ -53,9 +53,10 @@ struct Kind {
   const char* variable;
   std::string_view before, after;
 };
-constexpr std::array<Kind, 5> kKinds{{
+constexpr std::array<Kind, 6> kKinds{{
     {"mariadb", "SIMBA_TEST_MYSQL_URL", "", ""},
     {"mongodb", "SIMBA_TEST_MONGODB_URL", "", ""},
+    {"mongodb-users", "SIMBA_TEST_MONGODB_URL", "", ""},  // lets nobody in without a password
     {"postgres", "SIMBA_TEST_POSTGRES_URL", "", ""},
     // It was started without data: there is nothing to wait for.
     {"redis", "SIMBA_TEST_REDIS_URL", "redis://", "?restart-guard=off"},

@@ -35,7 +35,7 @@ class SharedServer {
 // Threads: one object, one thread.
 class TestServer {
  public:
-  // "mariadb", "mongodb", "postgres", "redis", "zookeeper". Throws Unavailable.
+  // "mariadb", "mongodb", "mongodb-users", "postgres", "redis", "zookeeper". Throws Unavailable.
   explicit TestServer(std::string_view kind);
 
   // As connect() takes it, with more parameters: "name=value&name=value".

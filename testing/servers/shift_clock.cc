@@ -1,5 +1,5 @@
-// Preloaded into a server: its wall clock is off, by SIMBA_CLOCK_SHIFT seconds, and by the
-// nanoseconds in the first eight bytes of the file SIMBA_CLOCK_FILE, which may change while it
+// Preloaded into a server: its wall clock is off, by SIMBA_TEST_CLOCK_SHIFT seconds, and by the
+// nanoseconds in the first eight bytes of the file SIMBA_TEST_CLOCK_FILE, which may change while it
 // runs. Other clocks are as they are.
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 const std::atomic<std::int64_t>* open_file() {
-  const char* name = std::getenv("SIMBA_CLOCK_FILE");
+  const char* name = std::getenv("SIMBA_TEST_CLOCK_FILE");
   if (name == nullptr) return nullptr;
   const int file = open(name, O_RDONLY | O_CLOEXEC);
   if (file < 0) return nullptr;
@@ -28,7 +28,7 @@ const std::atomic<std::int64_t>* open_file() {
 
 std::int64_t shift() {
   static const std::int64_t fixed = [] {
-    const char* text = std::getenv("SIMBA_CLOCK_SHIFT");
+    const char* text = std::getenv("SIMBA_TEST_CLOCK_SHIFT");
     return text != nullptr ? std::strtoll(text, nullptr, 10) * kSecond : 0;
   }();
   static const std::atomic<std::int64_t>* const file = open_file();
