@@ -4,6 +4,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -39,6 +41,13 @@ Answer ask(redisContext* context, const char* format, Words... words) {
   return {reply, freeReplyObject};
 }
 
+std::string script_of_the_store(const char* name) {
+  std::ifstream in(std::string(SIMBA_REDIS_SCRIPTS "/") + name);
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (text.empty()) die("the scripts of the store are not where they were built from");
+  return text;
+}
+
 redisContext* open(int port) {
   redisContext* context = redisConnect("127.0.0.1", port);
   if (context == nullptr || context->err != 0) die("no connection");
@@ -52,6 +61,8 @@ RawRedis::RawRedis(int port, std::string key)
   release_ = load(kRelease);
   queue_ = load(kTakeOrQueue);
   wake_ = load(kReleaseAndWake);
+  our_take_ = load(script_of_the_store("mutex_acquire.lua"));
+  our_release_ = load(script_of_the_store("mutex_release.lua"));
 }
 
 RawRedis::~RawRedis() {
@@ -59,8 +70,8 @@ RawRedis::~RawRedis() {
   if (bell_ != nullptr) redisFree(bell_);
 }
 
-std::string RawRedis::load(const char* script) {
-  return ask(context_, "SCRIPT LOAD %s", script)->str;
+std::string RawRedis::load(const std::string& script) {
+  return ask(context_, "SCRIPT LOAD %s", script.c_str())->str;
 }
 
 bool RawRedis::take(const std::string& owner) {
@@ -70,6 +81,20 @@ bool RawRedis::take(const std::string& owner) {
 
 bool RawRedis::release(const std::string& owner) {
   return ask(context_, "EVALSHA %s 1 %s %s", release_.c_str(), key_.c_str(), owner.c_str())
+             ->integer == 1;
+}
+
+bool RawRedis::take_by_script(const std::string& owner) {
+  const char* key = key_.c_str();
+  return ask(context_, "EVALSHA %s 4 %s %s:fence %s:token %s:lease %s %s %s 0 0", our_take_.c_str(),
+             key, key, key, key, owner.c_str(), kLease, "10000 6000 ")
+             ->type == REDIS_REPLY_STRING;
+}
+
+bool RawRedis::release_by_script(const std::string& owner) {
+  const char* key = key_.c_str();
+  return ask(context_, "EVALSHA %s 4 %s %s:token %s:lease %s:contender %s", our_release_.c_str(),
+             key, key, key, key, owner.c_str())
              ->integer == 1;
 }
 

@@ -21,6 +21,10 @@ class RawRedis {
   bool take(const std::string& owner);
   bool release(const std::string& owner);
 
+  // The scripts of the store itself, with all their words.
+  bool take_by_script(const std::string& owner);
+  bool release_by_script(const std::string& owner);
+
   // A hand-over: the release also wakes the first in a queue, or everybody who listens.
   void listen(const std::string& waiter);
   void wait();
@@ -28,13 +32,14 @@ class RawRedis {
   bool release_and_wake(const std::string& owner);
 
  private:
-  std::string load(const char* script);
+  std::string load(const std::string& script);
 
   redisContext* context_;
   redisContext* bell_ = nullptr;
   const int port_;
   const std::string key_;
   std::string release_, queue_, wake_;
+  std::string our_take_, our_release_;
 };
 
 }  // namespace simba::bench

@@ -25,9 +25,18 @@ struct LeastPair {
   }
 };
 
-Duel locker_against_least(const Server& server, double seconds) {
-  LeastPair raw{{server.port(), "raw"}};
-  LeastPair raw_again{{server.port(), "raw_again"}};
+struct ScriptPair {
+  RawRedis db;
+  void operator()() {
+    expect(db.take_by_script(kOwner) && db.release_by_script(kOwner),
+           "the scripts did not get the mutex");
+  }
+};
+
+template <class Pair>
+Duel locker_against_raw(const Server& server, double seconds) {
+  Pair raw{{server.port(), "simba:{raw}"}};
+  Pair raw_again{{server.port(), "simba:{raw_again}"}};
   return locker_against(
       bench_url(server), [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
@@ -89,11 +98,18 @@ void redis_pair(const Settings& settings, Report& report) {
   constexpr const char* kName = "redis lock+unlock";
   const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  const auto measure = [&](double seconds) { return locker_against_least(*server, seconds); };
-  const Both both = measure_both(*server, measure, settings.seconds, settings.seconds / 2);
-  Row row = row_of(kName, both.pinned, &both.unpinned, kLeastTarget);
-  row.note = "raw is SET NX and a compare-and-delete, without token and messages";
-  report.add(row);
+  const auto add = [&](const std::string& name, Duel (*duel)(const Server&, double), double target,
+                       const char* note) {
+    const auto measure = [&](double seconds) { return duel(*server, seconds); };
+    const Both both = measure_both(*server, measure, settings.seconds, settings.seconds / 2);
+    Row row = row_of(name, both.pinned, &both.unpinned, target);
+    row.note = note;
+    report.add(row);
+  };
+  add(kName, locker_against_raw<LeastPair>, kLeastTarget,
+      "raw is SET NX and a compare-and-delete, without token and messages");
+  add(std::string(kName) + ", same scripts", locker_against_raw<ScriptPair>, kPairTarget,
+      "raw runs the scripts of the store");
 }
 
 void redis_threads(const Settings& settings, Report& report) {

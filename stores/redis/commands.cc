@@ -19,9 +19,14 @@ Words::Words(std::initializer_list<std::string_view> words) {
   for (const std::string_view word : words) text(word);
 }
 
+Words& Words::reserve(std::size_t words, std::size_t bytes) {
+  ends_.reserve(words);
+  memory_.reserve(bytes);
+  return *this;
+}
+
 Words& Words::text(std::string_view begin, std::string_view end) {
-  if (memory_.empty()) memory_.reserve(kUsualBytes);
-  if (ends_.empty()) ends_.reserve(kUsualWords);
+  if (ends_.capacity() == 0) reserve(kUsualWords, kUsualBytes);
   memory_.append(begin).append(end);
   ends_.push_back(memory_.size());
   return *this;

@@ -16,6 +16,8 @@ class Words {
   Words();
   Words(std::initializer_list<std::string_view> words);
 
+  // Room for so many words, of so many bytes together.
+  Words& reserve(std::size_t words, std::size_t bytes);
   Words& text(std::string_view word) { return text(word, {}); }
   Words& text(std::string_view begin, std::string_view end);
   Words& number(std::int64_t value);

@@ -1,7 +1,7 @@
 #include "stores/redis/courier.h"
 
 #include <algorithm>
-#include <map>
+#include <tuple>
 #include <utility>
 
 #include "stores/redis/directions.h"
@@ -15,7 +15,13 @@ struct Courier::Errand {
   std::shared_ptr<Node> node;
   bool asking = false;     // the slot is half there
   bool with_text = false;  // the server has forgotten the script
+  bool in_doubt = false;   // its node may be silent
 
+  // Nobody waits for a silent server, and renewals not for takes that wait for replicas.
+  static bool goes_before(const Errand& a, const Errand& b) { return a.order() < b.order(); }
+  std::tuple<bool, bool, const Node*> order() const {
+    return {in_doubt, request->own_lane() == Lane::kAsk, node.get()};
+  }
   std::size_t commands() const { return asking ? 2 : 1; }
   void add_to(Commands& commands, const ServerFacts& facts) const;
 };
@@ -29,11 +35,9 @@ constexpr std::string_view kNames[2][2] = {{"EVALSHA", "EVAL"}, {"EVALSHA_RO", "
 }  // namespace
 
 bool Pipeline::takes(const Request& request) {
-  if (acknowledged_ &&
-      (*acknowledged_ != request.acknowledged || cost_ + request.cost > kMostCost)) {
-    return false;
-  }
-  acknowledged_ = request.acknowledged;
+  if (first_ == nullptr) first_ = &request;
+  const bool fits = first_ == &request || cost_ + request.cost <= kMostCost;
+  if (!fits || request.own_lane() != first_->own_lane()) return false;
   cost_ += request.cost;
   return true;
 }
@@ -70,9 +74,9 @@ void Courier::perform(std::span<Request> requests, LocalTime deadline) {
     }
   }
   for (int hop = 0; hop < kMostHops && !errands.empty(); ++hop) {
-    if (servers_.is_cluster()) {
-      std::stable_sort(errands.begin(), errands.end(),
-                       [](const Errand& a, const Errand& b) { return a.node < b.node; });
+    if (servers_.is_cluster() || dialer_->options().replicas > 0) {
+      for (Errand& each : errands) each.in_doubt = each.node->is_down();
+      std::stable_sort(errands.begin(), errands.end(), Errand::goes_before);
     }
     for (auto from = errands.begin(); from != errands.end();) {
       const auto to = std::find_if(from, errands.end(),
@@ -104,7 +108,7 @@ void Courier::perform_on(Node& node, std::span<Errand> errands, LocalTime deadli
     } catch (const Error& error) {
       for (const Errand& each : errands) each.request->error = error;
       // Also one that is silent: its place may be another's by now.
-      if (error.errc() == Errc::kUnreachable || node.is_down()) servers_.doubt();
+      if (error.errc() == Errc::kUnreachable || node.is_down()) servers_.doubt(node);
       return;
     }
     errands = errands.subspan(count);
@@ -130,7 +134,7 @@ void Courier::run_some(Node& node, std::span<Errand> errands, LocalTime deadline
 // WAIT speaks of the writes of its own connection, and holds up whatever comes behind it there.
 void Courier::run_acknowledged(Node& node, std::span<Errand> errands, LocalTime deadline) {
   const std::size_t wanted = dialer_->options().replicas;
-  const kit::Pool::Borrowed borrowed = node.borrow(deadline);
+  const kit::Pool::Borrowed borrowed = node.borrow(*errands.front().request->own_lane(), deadline);
   auto& connection = static_cast<Connection&>(borrowed.get());
   Commands commands;
   for (const Errand& errand : errands) errand.add_to(commands, connection.facts);
@@ -164,7 +168,7 @@ void Courier::settle(Node& node, std::span<Errand> errands, Replies& replies) {
     const bool alone = dialer_->options().topology == RedisOptions::Topology::kServer;
     const Error why = failure(reply, dialer_->where());
     node.leave(Error(Errc::kUnreachable, why.what()));
-    servers_.doubt();
+    servers_.doubt(node);
     // Where there are others, one of them is or will be the master.
     errand.request->error = Error(alone ? why.errc() : Errc::kUnreachable, why.what());
   }

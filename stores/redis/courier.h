@@ -30,13 +30,19 @@ struct Request {
   unsigned cost = 1;          // microseconds of the server's time, roughly
   std::int64_t lease = 0;     // of a take, in ms
   bool acknowledged = false;  // replicas must have it
+  // It waits for replicas, and so for a connection of its own; none: it goes by the shared one.
+  std::optional<Lane> own_lane() const {
+    if (!acknowledged) return std::nullopt;
+    return kind == Kind::kTake ? Lane::kAsk : Lane::kKeep;
+  }
 
   Reply reply;
   std::optional<Error> error;  // instead of a reply
 };
 
 // What goes out together: at most half a millisecond of a server's time, so that nobody else waits
-// longer for it, and at least one request. What replicas must acknowledge goes apart.
+// longer for it, and at least one request. What replicas must acknowledge goes apart, and renewals
+// do not wait with takes.
 //
 // Threads: one.
 class Pipeline {
@@ -46,7 +52,7 @@ class Pipeline {
 
  private:
   unsigned cost_ = 0;
-  std::optional<bool> acknowledged_;  // as the first is
+  const Request* first_ = nullptr;
 };
 
 // Brings requests to the servers that serve them, in pipelines, and goes where a cluster sends it.

@@ -201,7 +201,7 @@ std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime d
   const Replies replies = connection->run(commands, share, &stop);
   check_login(options_.sentinel_password, replies, "the sentinel at " + sentinel.text());
   for (const Reply& reply : replies) {
-    if (reply.is_error()) throw failure(reply, "the sentinel at " + sentinel.text());
+    if (reply.is_error()) throw sentinel_failure(reply, "the sentinel at " + sentinel.text());
   }
   return read_master(replies.back(), "the sentinel at " + sentinel.text());
 }

@@ -90,6 +90,24 @@ Error failure(const Reply& error, const std::string& where) {
   return {meaning.code, what + " (" + one_line(error.text) + ')'};
 }
 
+Error sentinel_failure(const Reply& error, const std::string& where) {
+  const Meaning& meaning = meaning_of(error.text);
+  const auto advise = [&](const std::string& advice) {
+    return Error(meaning.code, where + ": " + advice + " (" + one_line(error.text) + ')');
+  };
+  if (meaning.word == "NOAUTH") {
+    return advise(
+        "it wants a password: write sentinel-password-file=FILE and, where it knows users, "
+        "sentinel-user=NAME");
+  }
+  if (meaning.word == "NOPERM") {
+    return advise(
+        "this user of the sentinel lacks a right: as an administrator, run ACL SETUSER NAME "
+        "+sentinel|get-master-addr-by-name there");
+  }
+  return failure(error, where);
+}
+
 Error login_failure(const Reply& error, const std::string& where) {
   const Meaning& meaning = meaning_of(error.text);
   return {meaning.code, where + ": " + std::string(meaning.advice) +

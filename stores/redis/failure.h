@@ -9,6 +9,8 @@ namespace simba::redis {
 
 // What an error of the server means to a caller: which kind of trouble, where, and what to do.
 Error failure(const Reply& error, const std::string& where);
+// The same of a sentinel, which has users of its own.
+Error sentinel_failure(const Reply& error, const std::string& where);
 // The same of an answer to AUTH, without its words: servers repeat what they do not understand.
 Error login_failure(const Reply& error, const std::string& where);
 // After this the server is not the one to ask: it has become a replica, or is not one yet.

@@ -62,8 +62,12 @@ struct Listener::Ear {
 
 class Listener::Heard : public Watch {
  public:
-  Heard(std::unique_ptr<Watch> inner, std::shared_ptr<Listener> listener, std::string mutex)
-      : inner_(std::move(inner)), listener_(std::move(listener)), mutex_(std::move(mutex)) {}
+  Heard(std::unique_ptr<Watch> inner, std::shared_ptr<Listener> listener, std::string mutex,
+        const std::atomic<bool>& is_live)
+      : inner_(std::move(inner)),
+        listener_(std::move(listener)),
+        mutex_(std::move(mutex)),
+        is_live_(is_live) {}
   ~Heard() override {
     if (getpid() != process_) {
       kit::leave_alone(std::move(listener_));
@@ -72,13 +76,14 @@ class Listener::Heard : public Watch {
     inner_.reset();
     listener_->forget(mutex_);
   }
-  bool is_live() const override { return listener_->subscriptions_->is_live(mutex_); }
+  bool is_live() const override { return is_live_.load(std::memory_order_relaxed); }
 
  private:
   const pid_t process_ = getpid();
   std::unique_ptr<Watch> inner_;
   std::shared_ptr<Listener> listener_;
   const std::string mutex_;
+  const std::atomic<bool>& is_live_;  // of the subscriptions, until it is forgotten
 };
 
 Listener::Listener(std::shared_ptr<Courier> courier)
@@ -96,9 +101,10 @@ std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void(
     ear = node ? ear_of(node) : scout_;
   }
   auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
-  const bool is_new = subscriptions_->watch(name, node);
-  if (ear && is_new) ear->bell->ring();
-  return std::make_unique<Heard>(std::move(inner), shared_from_this(), std::move(name));
+  const Subscriptions::Watched watched = subscriptions_->watch(name, node);
+  if (ear && watched.is_new) ear->bell->ring();
+  return std::make_unique<Heard>(std::move(inner), shared_from_this(), std::move(name),
+                                 *watched.is_live);
 } catch (const Error&) {
   return nullptr;
 }

@@ -13,12 +13,15 @@
 namespace simba::redis {
 namespace {
 
-void wait(int connection, int bell, int stop, LocalTime until) {
+// True: the bell has rung.
+bool wait(int connection, int bell, int stop, LocalTime until) {
   pollfd sources[] = {{connection, POLLIN, 0}, {bell, POLLIN, 0}, {stop, POLLIN, 0}};
   const auto left = std::max<nanoseconds::rep>((until - BootClock::now()).count(), 0);
   const timespec time{static_cast<time_t>(left / 1'000'000'000),
                       static_cast<long>(left % 1'000'000'000)};
-  ppoll(sources, std::size(sources), until == LocalTime::max() ? nullptr : &time, nullptr);
+  const int ready =
+      ppoll(sources, std::size(sources), until == LocalTime::max() ? nullptr : &time, nullptr);
+  return ready > 0 && sources[1].revents != 0;
 }
 
 constexpr milliseconds kQuiet{3'000};     // without a word
@@ -41,9 +44,12 @@ Messages::~Messages() { subscriptions_->lost(node_); }
 
 void Messages::read(const kit::StopSignal& stop, const Hint& hint) {
   const LocalTime now = BootClock::now();
-  const LocalTime next = std::min({reconcile(), next_probe(), inbox_.pass_on_due(now, hint)});
-  wait(connection_->descriptor(), bell_->descriptor(), stop.descriptor(), next);
-  bell_->quiet();
+  if (now >= next_look_) next_look_ = reconcile(now);
+  const LocalTime next = std::min({next_look_, next_probe(), inbox_.pass_on_due(now, hint)});
+  if (wait(connection_->descriptor(), bell_->descriptor(), stop.descriptor(), next)) {
+    bell_->quiet();
+    next_look_ = {};
+  }
   Replies replies;
   connection_->receive(replies);
   const LocalTime then = BootClock::now();
@@ -72,8 +78,8 @@ void Messages::probe(LocalTime now) {
 }
 
 // Asks for what is wanted. Returns when to look again.
-LocalTime Messages::reconcile() {
-  const Subscriptions::Changes changes = subscriptions_->changes(node_, BootClock::now());
+LocalTime Messages::reconcile(LocalTime now) {
+  const Subscriptions::Changes changes = subscriptions_->changes(node_, now);
   Commands commands;
   for (const auto& [word, mutexes] : {std::pair{"UNSUBSCRIBE", &changes.unsubscribe},
                                       std::pair{"SUBSCRIBE", &changes.subscribe}}) {

@@ -26,7 +26,7 @@ class Messages : public kit::Source {
   void read(const kit::StopSignal& stop, const Hint& hint) override;
 
  private:
-  LocalTime reconcile();
+  LocalTime reconcile(LocalTime now);
   // Asks a server that says nothing whether it is there.
   void probe(LocalTime now);
   LocalTime next_probe() const;
@@ -37,7 +37,8 @@ class Messages : public kit::Source {
   const std::shared_ptr<const Bell> bell_;
   Inbox inbox_;
   LocalTime last_heard_ = BootClock::now();
-  LocalTime probed_{};  // none: not since it was heard
+  LocalTime probed_{};     // none: not since it was heard
+  LocalTime next_look_{};  // at what is wanted; with the bell at the latest
 };
 
 }  // namespace simba::redis

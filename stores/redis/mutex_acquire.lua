@@ -24,28 +24,34 @@ end
 
 local found = not call('set', key, id, 'nx', 'px', lease) and call('mget', key, KEYS[3], KEYS[4])
 if not found or (found[1] == id and not found[2]) then
-  if found then call('pexpire', key, lease) end
   local token, floor = now, ARGV[4]
   if #floor > #now or (#floor == #now and floor >= now) then token = string.format('%.0f', floor + 1) end
-  local last = call('set', KEYS[2], token, 'get')
-  if last and (#last > #token or (#last == #token and last >= token)) and tonumber(last) then
+  -- What an ACL or a key of another type may forbid comes first, and is undone by what was allowed already: `set`.
+  local last = redis.pcall('set', KEYS[2], token, 'get')
+  local done = last
+  if type(last) == 'string' and (#last > #token or (#last == #token and last >= token)) and tonumber(last) then
     -- Exact up to 2^53; joined to a text, a number has 14 digits.
-    token = tonumber(last) < 9007199254740991 and string.format('%.0f', last + 1) or last
-    call('set', KEYS[2], token)
-    if token == last then
-      call('del', key)
-      return redis.error_reply('CORRUPT the fence is at 2^53')
+    if tonumber(last) < 9007199254740991 then
+      token = string.format('%.0f', last + 1)
+      call('set', KEYS[2], token)
+    else
+      done = redis.error_reply('CORRUPT the fence is at 2^53')
     end
   end
+  if KEYS[5] and ARGV[6] == '1' and type(done) ~= 'table' then done = redis.pcall('zrem', KEYS[5], ARGV[5]) end
+  if type(done) ~= 'table' then done = redis.pcall('publish', key, 'acquired@@' .. id) end
+  if type(done) == 'table' then
+    if not found then call('set', key, '', 'pxat', 1) end
+    if not last then
+      call('set', KEYS[2], '', 'pxat', 1)
+    elseif type(last) == 'string' then
+      call('set', KEYS[2], last)
+    end
+    return done
+  end
+  if found then call('set', key, id, 'px', lease) end
   call('set', KEYS[3], token, 'px', lease)
   call('set', KEYS[4], ARGV[3] .. now .. ' ' .. id, 'px', lease)
-  if KEYS[5] and ARGV[6] == '1' then call('zrem', KEYS[5], ARGV[5]) end
-  -- All of it or nothing: an ACL may allow the first commands and forbid this one.
-  local heard = redis.pcall('publish', key, 'acquired@@' .. id)
-  if type(heard) == 'table' then
-    call('del', key, KEYS[3], KEYS[4])
-    return heard
-  end
   return token == now and now or { now, token }
 end
 
@@ -57,6 +63,7 @@ if found[1] == id then
   call('set', KEYS[4], details, 'px', lease)
   return { now, found[2], tonumber(lease), id, details }
 end
+local left = call('pttl', key)
 if KEYS[5] then
   -- Who died in the queue is found by looking at a few at a time: entries older than three leases that nobody hears.
   for _, place in ipairs(call('zrandmember', KEYS[5], 8)) do
@@ -65,7 +72,10 @@ if KEYS[5] then
       call('zrem', KEYS[5], place)
     end
   end
+  -- Its end first: a queue without one would stay for ever, where an ACL forbids it.
+  local lasts = math.max(3 * lease, 60000)
+  local is_there = call('pexpire', KEYS[5], lasts) == 1
   call('zadd', KEYS[5], 'nx', string.sub(now, 1, -7) .. '.' .. string.sub(now, -6, -4), ARGV[5])
-  call('pexpire', KEYS[5], math.max(3 * lease, 60000))
+  if not is_there then call('pexpire', KEYS[5], lasts) end
 end
-return { now, found[2] or '0', call('pttl', key), found[1], found[3] or '' }
+return { now, found[2] or '0', left, found[1], found[3] or '' }

@@ -11,13 +11,16 @@ for i = 1, #KEYS / 3 do
   local id, lease, shape = ARGV[4 * i - 3], ARGV[4 * i - 1], ARGV[4 * i]
   local found = call('mget', key, token, details)
   if found[1] == id and found[2] == ARGV[4 * i - 2] then
-    call('pexpire', key, lease)
-    call('pexpire', token, lease)
     local known = found[3] or shape .. reply[1] .. ' ' .. id
+    -- One command or the other for all three: an ACL that forbids it forbids all of it.
     if string.sub(known, 1, #shape) == shape and found[3] then
+      call('pexpire', key, lease)
+      call('pexpire', token, lease)
       call('pexpire', details, lease)
     else
       known = shape .. string.match(known, '^%d+ %d+ (.*)$')
+      call('set', key, id, 'px', lease)
+      call('set', token, found[2], 'px', lease)
       call('set', details, known, 'px', lease)
     end
     reply[i + 1] = known

@@ -7,15 +7,16 @@
 namespace simba::redis {
 namespace {
 
-// The one that is shared, and a few for calls that wait for replicas.
-constexpr std::size_t kMostConnections = 8;
+// The one that is shared, and, where calls wait for replicas, as many for renewals as an executor
+// makes at once. Takes, which may wait for long, have the others.
+constexpr std::size_t kReserved = 5, kMostConnections = kReserved + 8;
 
 kit::Pool::Options pool_options(const std::shared_ptr<const Dialer>& dialer,
                                 const std::optional<Address>& address) {
   kit::Pool::Options options;
   options.name = address ? "redis at " + address->text() : dialer->where();
   options.most = kMostConnections;
-  options.reserved = 0;
+  options.reserved = kReserved;
   options.open = [dialer, address](const kit::StopSignal& stop) {
     return dialer->open(address ? &*address : nullptr, Dialer::Purpose::kCommands, stop);
   };
@@ -46,7 +47,7 @@ std::shared_ptr<Link> Node::link(LocalTime deadline) {
   std::shared_ptr<Link> lost;  // goes without the lock
   while (true) {
     if (link_ && !link_->is_broken()) return link_;
-    lost = std::move(link_);
+    lost = std::exchange(link_, nullptr);
     if (!opening_) break;
     const LocalTime now = BootClock::now();
     if (now >= deadline) {
@@ -85,7 +86,9 @@ void Node::post(const Commands& commands) noexcept {
   if (const auto link = current()) link->post(commands);
 }
 
-kit::Pool::Borrowed Node::borrow(LocalTime deadline) { return pool_.borrow(Lane::kKeep, deadline); }
+kit::Pool::Borrowed Node::borrow(Lane lane, LocalTime deadline) {
+  return pool_.borrow(lane, deadline, kit::Pool::Reserve::kNow);
+}
 
 void Node::leave(const Error& why) {
   if (const auto link = current()) link->give_up(why);

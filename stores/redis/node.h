@@ -29,8 +29,9 @@ class Node {
   // The replies to all of them, in order.
   Replies run(const Commands& commands, LocalTime deadline);
   void post(const Commands& commands) noexcept;
-  // A connection of one's own, for commands that make the server hold up those behind them.
-  kit::Pool::Borrowed borrow(LocalTime deadline);
+  // A connection of one's own, for commands that make the server hold up those behind them. Those
+  // that ask leave some for those that keep, however long they are held up.
+  kit::Pool::Borrowed borrow(Lane lane, LocalTime deadline);
   // The next call opens a new connection: this server is not the one to ask any more.
   void leave(const Error& why);
 

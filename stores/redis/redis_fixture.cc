@@ -179,6 +179,18 @@ std::shared_ptr<Store> RedisTest::open(const std::string& more) {
   return open_alone(url(more), log.sink());
 }
 
+void OwnServersTest::SetUp() {
+  try {
+    servers::need_redis();
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+}
+
+std::shared_ptr<Store> OwnServersTest::open(const std::string& url) {
+  return open_alone(url, log.sink());
+}
+
 bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call) {
   for (const milliseconds patience : {1s, 4s, 16s}) {
     const std::string said = error_of([&] { call(soon(patience)); });

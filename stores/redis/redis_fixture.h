@@ -112,6 +112,18 @@ class RedisTest : public ::testing::Test {
   std::unique_ptr<Admin> admin_;
 };
 
+// Servers that a case starts, kills and leads astray itself.
+class OwnServersTest : public ::testing::Test {
+ protected:
+  static constexpr const char* kUnguarded = "restart-guard=off";
+
+  void SetUp() override;
+  std::shared_ptr<Store> open(const std::string& url);
+
+  const std::string m = "m";
+  Lines log;
+};
+
 // Whether a call ends because a replica is missing, before its deadline. Where a busy machine
 // missed that moment, it is asked again with more time.
 bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call);

@@ -256,6 +256,18 @@ TEST(RedisFailure, TroubleInAScriptOfRedis6IsKnownByItsWord) {
   EXPECT_EQ(failure(reply("ERR odd"), "here").errc(), Errc::kCorrupt);
 }
 
+TEST(RedisFailure, ASentinelHasUsersOfItsOwn) {
+  const auto reply = [](const std::string& text) {
+    return Reply{Reply::Kind::kError, 0, text, {}};
+  };
+  const Reply loading = reply("LOADING");
+  EXPECT_THAT(sentinel_failure(reply("NOAUTH Authentication required."), "there").what(),
+              HasSubstr("sentinel-password-file"));
+  EXPECT_THAT(sentinel_failure(reply("NOPERM this user has no permissions"), "there").what(),
+              HasSubstr("+sentinel|get-master-addr-by-name"));
+  EXPECT_STREQ(sentinel_failure(loading, "there").what(), failure(loading, "there").what());
+}
+
 // How many of these go out together, one pipeline after the other.
 std::vector<int> pipelines(const std::vector<Request>& requests) {
   std::vector<int> counts;
@@ -284,6 +296,15 @@ TEST(RedisPipeline, TakesHalfAMillisecondOfTheServersTimeAtMost) {
 TEST(RedisPipeline, WhatReplicasMustAcknowledgeGoesApart) {
   EXPECT_THAT(pipelines({costing(1), costing(1), costing(1, true), costing(1)}),
               ElementsAre(2, 1, 1));
+}
+
+TEST(RedisPipeline, RenewalsDoNotWaitForReplicasTogetherWithTakes) {
+  Request take = costing(1, true), renewal = costing(1, true);
+  take.kind = Request::Kind::kTake;
+  renewal.kind = Request::Kind::kWrite;
+  EXPECT_THAT(pipelines({renewal, renewal, take, take, take}), ElementsAre(2, 3));
+  take.acknowledged = renewal.acknowledged = false;
+  EXPECT_THAT(pipelines({renewal, renewal, take, take, take}), ElementsAre(5));
 }
 
 // A script holds up everybody, as a pipeline does not.

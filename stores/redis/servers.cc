@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "simba/error.h"
@@ -41,6 +40,7 @@ void Servers::forget_unused(Nodes& unused) {
       ++it;
       continue;
     }
+    doubted_.erase(it->first);
     unused.push_back(std::move(it->second));
     it = nodes_.erase(it);
   }
@@ -59,7 +59,11 @@ std::shared_ptr<Node> Servers::known(std::uint16_t slot) const {
 
 std::shared_ptr<Node> Servers::of_slot(std::uint16_t slot, LocalTime deadline) {
   if (only_) return only_;
-  if (auto node = known(slot)) return node;
+  {
+    const std::lock_guard lock(guard_);
+    auto node = slots_.empty() ? nullptr : slots_[slot];
+    if (node && !doubted_.contains(*node->address())) return node;
+  }
   learn(deadline);
   if (auto node = known(slot)) return node;
   throw Error(Errc::kUnreachable,
@@ -75,24 +79,30 @@ std::vector<std::shared_ptr<Node>> Servers::masters(LocalTime deadline) {
   return {all.begin(), all.end()};
 }
 
-// Any node knows; those in use first, then those of the options.
+// Any node knows. One in doubt may be silent, and then costs its whole share of the time.
+Servers::Nodes Servers::candidates() {
+  Nodes all, unused;
+  const std::lock_guard lock(guard_);
+  for (const Address& host : dialer_->hosts()) at_locked(host, unused);
+  for (const auto& [address, node] : nodes_) all.push_back(node);
+  std::stable_partition(all.begin(), all.end(),
+                        [&](const auto& node) { return !doubted_.contains(*node->address()); });
+  std::stable_partition(all.begin(), all.end(), [](const auto& node) { return !node->is_down(); });
+  return all;
+}
+
 void Servers::learn(LocalTime deadline) {
   if (only_) return;
-  Nodes candidates, unused;
-  {
-    const std::lock_guard lock(guard_);
-    for (const Address& host : dialer_->hosts()) at_locked(host, unused);
-    for (const auto& [address, node] : nodes_) candidates.push_back(node);
-  }
+  Nodes asked = candidates();
   std::optional<Error> trouble;
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
+  for (std::size_t i = 0; i < asked.size(); ++i) {
     const LocalTime now = BootClock::now();
-    const LocalTime share = now + (deadline - now) / static_cast<int>(candidates.size() - i);
+    const LocalTime share = now + (deadline - now) / static_cast<int>(asked.size() - i);
     try {
-      const Replies replies = candidates[i]->run(Commands().add({"CLUSTER", "SLOTS"}), share);
+      const Replies replies = asked[i]->run(Commands().add({"CLUSTER", "SLOTS"}), share);
       if (replies[0].is_error()) throw failure(replies[0], dialer_->where());
-      const auto ranges = read_slots(replies[0], *candidates[i]->address(), dialer_->where());
-      candidates.clear();  // in use no longer
+      const auto ranges = read_slots(replies[0], *asked[i]->address(), dialer_->where());
+      asked.clear();  // in use no longer
       install(ranges);
       return tell();
     } catch (const Error& error) {
@@ -111,6 +121,7 @@ void Servers::install(const std::vector<SlotRange>& ranges) {
               at_locked(range.master, unused));
   }
   slots_ = std::move(slots);
+  doubted_.clear();
   forget_unused(unused);
 }
 
@@ -127,10 +138,10 @@ void Servers::moved(std::uint16_t slot, const Address& address) {
   tell();
 }
 
-void Servers::doubt() {
+void Servers::doubt(const Node& node) {
   if (only_) return;
   const std::lock_guard lock(guard_);
-  slots_.clear();
+  if (nodes_.contains(*node.address())) doubted_.insert(*node.address());
 }
 
 void Servers::on_change(std::function<void()> told) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "stores/redis/dialer.h"
@@ -24,7 +25,8 @@ class Servers {
   explicit Servers(std::shared_ptr<const Dialer> dialer);
 
   bool is_cluster() const { return dialer_->is_cluster(); }
-  // Asks the cluster for its map where it is not known.
+  // Asks the cluster for its map where it is not known, or where the node that it names is in
+  // doubt.
   std::shared_ptr<Node> of_slot(std::uint16_t slot, LocalTime deadline);
   // All that hold keys.
   std::vector<std::shared_ptr<Node>> masters(LocalTime deadline);
@@ -32,8 +34,9 @@ class Servers {
 
   // The cluster said so.
   void moved(std::uint16_t slot, const Address& address);
-  // The map may be wrong: it is asked for again.
-  void doubt();
+  // What the map says of this node may be wrong: whoever wants it asks again. What it says of the
+  // others stays true meanwhile.
+  void doubt(const Node& node);
   // Asks at once. Where nobody answers, the map stays as it is, and the trouble is thrown.
   void learn(LocalTime deadline);
   // Told, on any thread, when slots have moved, or may have.
@@ -50,6 +53,8 @@ class Servers {
   // its threads.
   std::shared_ptr<Node> at_locked(const Address& address, Nodes& unused);
   void forget_unused(Nodes& unused);
+  // To be asked for the map, the most likely to answer first.
+  Nodes candidates();
   void install(const std::vector<SlotRange>& ranges);
   void tell();
 
@@ -58,6 +63,7 @@ class Servers {
   // All below guarded by guard_.
   std::map<Address, std::shared_ptr<Node>> nodes_;  // of a cluster
   std::vector<std::shared_ptr<Node>> slots_;        // empty: not known
+  std::set<Address> doubted_;                       // some of nodes_, until there is a new map
   std::function<void()> told_;
   const std::shared_ptr<Node> only_;  // null: a cluster
 };

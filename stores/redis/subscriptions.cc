@@ -20,12 +20,12 @@ void Bell::quiet() const noexcept {
   eventfd_read(descriptor_, &ignored);
 }
 
-bool Subscriptions::watch(const std::string& mutex, std::shared_ptr<Node> node) {
+Subscriptions::Watched Subscriptions::watch(const std::string& mutex, std::shared_ptr<Node> node) {
   const std::lock_guard lock(guard_);
   Entry& entry = entries_[mutex];
   ++entry.watches;
   if (!entry.node) entry.node = std::move(node);
-  return entry.stage == Stage::kNew;
+  return {entry.stage == Stage::kNew, &entry.is_live};
 }
 
 bool Subscriptions::unwatch(const std::string& mutex, LocalTime now) {
@@ -36,12 +36,6 @@ bool Subscriptions::unwatch(const std::string& mutex, LocalTime now) {
   const bool was_queued = std::exchange(it->second.is_queued, false);
   if (it->second.stage == Stage::kNew) entries_.erase(it);
   return was_queued;
-}
-
-bool Subscriptions::is_live(const std::string& mutex) const {
-  const std::lock_guard lock(guard_);
-  const auto it = entries_.find(mutex);
-  return it != entries_.end() && it->second.stage == Stage::kLive;
 }
 
 bool Subscriptions::knows(std::string_view mutex) const {
@@ -94,7 +88,7 @@ Subscriptions::Changes Subscriptions::changes(const Node* node, LocalTime now) {
     }
     changes.next = std::min(changes.next, entry.watches == 0 ? ends : now + kLinger);
     if (entry.stage == Stage::kNew) {
-      entry.stage = Stage::kAsked;
+      entry.set(Stage::kAsked);
       changes.subscribe.push_back(it->first);
     }
     ++it;
@@ -126,7 +120,7 @@ bool Subscriptions::is_watched() const {
 void Subscriptions::confirmed(const std::string& mutex) {
   const std::lock_guard lock(guard_);
   const auto it = entries_.find(mutex);
-  if (it != entries_.end() && it->second.stage == Stage::kAsked) it->second.stage = Stage::kLive;
+  if (it != entries_.end() && it->second.stage == Stage::kAsked) it->second.set(Stage::kLive);
 }
 
 void Subscriptions::lost(const Node* node) {
@@ -136,7 +130,7 @@ void Subscriptions::lost(const Node* node) {
     return each.second.node.get() == node && each.second.watches == 0;
   });
   for (auto& [mutex, entry] : entries_) {
-    if (entry.node.get() == node) entry.stage = Stage::kNew;
+    if (entry.node.get() == node) entry.set(Stage::kNew);
   }
 }
 
@@ -153,7 +147,7 @@ std::vector<std::shared_ptr<Node>> Subscriptions::place_all(
     }
     busy.push_back(node);
     entry.node = std::move(node);
-    entry.stage = Stage::kNew;
+    entry.set(Stage::kNew);
     entry.is_queued = false;
   }
   return busy;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -40,12 +41,16 @@ class Subscriptions {
  public:
   static constexpr milliseconds kLinger{5'000};
 
-  // True: it has to be asked for.
-  bool watch(const std::string& mutex, std::shared_ptr<Node> node);
+  struct Watched {
+    bool is_new;  // it has to be asked for
+    // Whether it is heard of; as long as it is watched. Renewals ask, so there is no lock, no
+    // search.
+    const std::atomic<bool>* is_live;
+  };
+  Watched watch(const std::string& mutex, std::shared_ptr<Node> node);
   // True: it was the last, and there was a place in a queue, which is to be given up. What was not
   // asked for yet is forgotten.
   bool unwatch(const std::string& mutex, LocalTime now);
-  bool is_live(const std::string& mutex) const;
   // False: nobody here has asked to hear of it.
   bool knows(std::string_view mutex) const;
 
@@ -81,12 +86,18 @@ class Subscriptions {
  private:
   enum class Stage { kNew, kAsked, kLive };
   struct Entry {
-    std::shared_ptr<Node> node;  // null: nobody knows yet
-    Stage stage = Stage::kNew;
+    std::shared_ptr<Node> node;        // null: nobody knows yet
+    Stage stage = Stage::kNew;         // see set()
+    std::atomic<bool> is_live{false};  // as the stage says
     std::size_t watches = 0;
     LocalTime unwatched{};
     bool is_queued = false;
     std::int64_t since = 0, lease = 0;
+
+    void set(Stage next) {
+      stage = next;
+      is_live.store(next == Stage::kLive, std::memory_order_relaxed);
+    }
   };
 
   mutable std::mutex guard_;

@@ -4,95 +4,11 @@
 #include "stores/redis/redis_fixture.h"
 #include "stores/redis/servers.h"
 
-// Sentinels that make another server the master, and a cluster whose slots move.
+// A cluster whose slots move, and whose nodes die or stand still.
 namespace simba::redis {
 namespace {
 
-constexpr const char* kUnguarded = "restart-guard=off";
-
-class TopologyTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      servers::need_redis();
-    } catch (const servers::Unavailable& reason) {
-      GTEST_SKIP() << reason.what();
-    }
-  }
-  std::shared_ptr<Store> open(const std::string& url) { return open_alone(url, log.sink()); }
-  void expect_succession_by_sentinels(void (servers::Server::*strike)());
-  Lines log;
-};
-
-// A term and a waiter go to the new master by themselves.
-void TopologyTest::expect_succession_by_sentinels(void (servers::Server::*strike)()) {
-  servers::RedisSentinels sentinels;
-  sentinels.start();
-  const std::string m = "m";
-  const Client client(open(sentinels.url(kUnguarded)), {});
-  // Sentinels that stood still do nothing for half a minute.
-  ContendOptions options = lease(120s, 60s);
-  options.renew_at = 0.02;
-  options.call_deadline = 2s;
-  Contender owner(client, m, options);
-  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
-  const Client other(open(sentinels.url(kUnguarded)), {});
-  options.safety_poll = 300s;  // only a message is in time
-  Contender waiter(other, m, options);
-  ASSERT_TRUE(eventually([&] { return waiter.is_running(); }));
-  const Token token = owner.token();
-  // The replicas have it: this failover loses nothing.
-  ASSERT_TRUE(eventually([&] {
-    return sentinels[1]({"GET", "simba:{m}:token"}) == std::to_string(token) &&
-           sentinels[2]({"GET", "simba:{m}:token"}) == std::to_string(token);
-  }));
-  (sentinels[0].*strike)();
-  const auto store = open(sentinels.url(kUnguarded));
-  ASSERT_TRUE(eventually([&] { return sentinels.master() != 0; }, 90s));
-  Observation held;
-  ASSERT_TRUE(eventually(
-      [&] {
-        return error_of([&] {
-                 held = take(*store, m, "c~1");
-                 EXPECT_EQ(held.owner.token, token);
-               }) == "none";
-      },
-      90s));
-  EXPECT_TRUE(eventually([&] {
-    return observe(*store, m).owner.transition_at > held.owner.transition_at;
-  })) << "it renews on the new master";
-  EXPECT_TRUE(owner.is_owner());
-  EXPECT_EQ(owner.released(), 0);
-  EXPECT_EQ(waiter.acquired(), 0);
-  servers::RedisServer& master = sentinels[sentinels.master()];
-  ASSERT_TRUE(eventually([&] {
-    return master({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with("\n2");
-  })) << "subscriptions follow the master";
-  owner.stop();
-  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); })) << "it was not woken";
-  EXPECT_GT(waiter.token(), token);
-}
-
-TEST_F(TopologyTest, SentinelsLeadToTheMasterBeforeAndAfterAFailover) {
-  expect_succession_by_sentinels(&servers::Server::kill);
-}
-
-// Its connections stay open: nobody is told.
-TEST_F(TopologyTest, AStoppedMasterIsLeftForTheOneThatSentinelsMade) {
-  expect_succession_by_sentinels(&servers::Server::pause);
-}
-
-TEST_F(TopologyTest, SentinelsThatKnowNothingAreToldApartFromThoseThatAreDown) {
-  servers::RedisSentinels sentinels;
-  sentinels.start();
-  const std::string wrong = "redis+sentinel://" + sentinels.addresses() + "/another";
-  EXPECT_THAT(error_of([&] { observe(*open(wrong), "m"); }),
-              HasSubstr("knows no master 'another'"));
-  EXPECT_THAT(error_of([&] { observe(*open("redis+sentinel://127.0.0.1:1/x"), "m"); }),
-              HasSubstr("Connection refused"));
-  EXPECT_THAT(error_of([&] { open("redis+sentinel://127.0.0.1:1"); }),
-              HasSubstr("name of the master"));
-}
+class TopologyTest : public OwnServersTest {};
 
 class ClusterTest : public TopologyTest {
  protected:
@@ -131,7 +47,6 @@ TEST_F(ClusterTest, EveryMutexIsServedByTheMasterOfItsSlot) {
 }
 
 TEST_F(ClusterTest, ASlotThatMovesTakesTermsAndWaitersWithIt) {
-  const std::string m = "m";
   const unsigned slot = slot_of(m);
   const std::size_t from = cluster->owner(slot), to = (from + 1) % 3;
   const Client client(open(url), {});
@@ -165,7 +80,6 @@ TEST_F(ClusterTest, ASlotThatMovesTakesTermsAndWaitersWithIt) {
 }
 
 TEST_F(ClusterTest, ATermIsRenewedWhereItsKeysAreThoughTheSlotHasNotMovedYet) {
-  const std::string m = "m";
   const unsigned slot = slot_of(m);
   const std::size_t from = cluster->owner(slot), to = (from + 2) % 3;
   const auto store = open(url);
@@ -181,7 +95,6 @@ TEST_F(ClusterTest, ATermIsRenewedWhereItsKeysAreThoughTheSlotHasNotMovedYet) {
 
 // A cluster does not run a script whose keys may be on either side.
 TEST_F(ClusterTest, AFreeMutexOfASlotThatIsHalfMovedWaitsForTheOtherHalf) {
-  const std::string m = "m";
   const unsigned slot = slot_of(m);
   const std::size_t from = cluster->owner(slot), to = (from + 2) % 3;
   const auto store = open(url);
@@ -211,9 +124,65 @@ TEST_F(ClusterTest, ADeadMasterFailsItsOwnMutexesAlone) {
   }
 }
 
+// Nor do the others wait for it: not while it is asked, nor while the map is learnt anew.
+TEST_F(TopologyTest, AStoppedMasterHoldsUpItsOwnMutexesAlone) {
+  servers::RedisCluster cluster(
+      servers::RedisSettings{.config = {{"cluster-require-full-coverage", "no"}}});
+  cluster.start();
+  // The one that would be asked first for the map.
+  std::size_t stopped = 0;
+  for (const std::size_t i : {1U, 2U}) {
+    if (Address{"127.0.0.1", cluster[i].port()} < Address{"127.0.0.1", cluster[stopped].port()}) {
+      stopped = i;
+    }
+  }
+  const auto store = open(cluster.url("restart-guard=off&connect-timeout=60000"));
+  std::vector<std::string> silent, others;
+  for (int i = 0; i < 12; ++i) {
+    const std::string name = "m" + std::to_string(i);
+    (cluster.owner(slot_of(name)) == stopped ? silent : others).push_back(name);
+    take(*store, name, "a~1", 0, 300s, 60s);
+  }
+  ASSERT_FALSE(silent.empty());
+  ASSERT_GE(others.size(), 2U);
+  cluster[stopped].pause();
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_NE(error_of([&] { observe(*store, silent[0], soon(1500ms)); }), "none");
+    const LocalTime began = BootClock::now();
+    for (const std::string& name : others) {
+      EXPECT_EQ(observe(*store, name, soon(90s)).owner.id, "a~1") << name;
+    }
+    EXPECT_LT(BootClock::now() - began, 15s) << "they waited for the share of the silent one";
+  }
+  // Also in one call with it.
+  std::vector<std::string_view> all{silent[0]};
+  all.insert(all.end(), others.begin(), others.end());
+  const Answers answers = store->observe(all, soon(3s));
+  EXPECT_TRUE(std::holds_alternative<Error>(answers[0]));
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_EQ(observed(answers[i]).owner.id, "a~1");
+  cluster[stopped].resume();
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(observe(*store, silent[0], soon(5s)).owner.id, "a~1"); }) ==
+           "none";
+  }));
+}
+
+TEST_F(ClusterTest, WhatTheMapSaysOfTheOthersStaysTrueWhileOneIsInDoubt) {
+  Servers servers(std::make_shared<Dialer>(redis_options(url)));
+  const auto first = servers.of_slot(0, soon());
+  const auto last = servers.of_slot(kSlots - 1, soon());
+  ASSERT_NE(first, last);
+  servers.doubt(*first);
+  const LocalTime now = BootClock::now();  // no time to ask anybody
+  EXPECT_EQ(servers.of_slot(kSlots - 1, now), last);
+  EXPECT_NE(error_of([&] { servers.of_slot(0, now); }), "none") << "it is asked for again";
+  EXPECT_EQ(servers.known(0), first);
+  EXPECT_EQ(servers.of_slot(0, soon()), first);
+  EXPECT_EQ(servers.of_slot(0, now), first) << "there is a new map";
+}
+
 // What the replica had is kept; here it had everything.
 void ClusterTest::expect_succession_by_a_replica(void (servers::Server::*strike)()) {
-  const std::string m = "m";
   const std::size_t from = cluster->owner(slot_of(m));
   servers::RedisServer& replica = cluster->add_replica(from);
   const Client client(open(url), {}), other(open(url), {});
@@ -261,7 +230,7 @@ TEST_F(ClusterTest, AReplicaThatSucceedsAStoppedMasterIsFound) {
 
 // It sends no command that would be told of another master.
 TEST_F(ClusterTest, WhoOnlyWatchesFollowsItsMutexAndLeavesTheNodeThatLostIt) {
-  const std::string m = "m", name = "watcher";
+  const std::string name = "watcher";
   const std::size_t from = cluster->owner(slot_of(m)), to = (from + 1) % 3, third = (from + 2) % 3;
   const auto watcher = open("redis+cluster://" + (*cluster)[third].address() +
                             "?restart-guard=off&client-name=" + name);
@@ -299,7 +268,6 @@ TEST_F(ClusterTest, NodesThatServeNothingAreForgottenWithTheNextMap) {
 
 // What the replica did not have is forgotten, and nobody keeps what the new master denies.
 TEST_F(ClusterTest, ATermThatTheReplicaDidNotHaveEndsAndContentionGoesOn) {
-  const std::string m = "m";
   const std::size_t from = cluster->owner(slot_of(m));
   servers::RedisServer& replica = cluster->add_replica(from);
   // It knows no such password, and does not get through to its master again.
@@ -317,6 +285,23 @@ TEST_F(ClusterTest, ATermThatTheReplicaDidNotHaveEndsAndContentionGoesOn) {
   EXPECT_GT(owner.token(), token);
 }
 
+// A replica acknowledges what its own master has been told.
+TEST_F(ClusterTest, AGrantCountsOnceAReplicaOfItsMasterHasIt) {
+  const std::size_t from = cluster->owner(slot_of(m));
+  const servers::RedisServer& replica = cluster->add_replica(from);
+  const auto store = open(url + "&replicas=1");
+  const Token token = take(*store, m, "a~1").owner.token;
+  EXPECT_EQ(replica.info("master_link_status"), "up");
+  EXPECT_NE(replica({"CLUSTER", "GETKEYSINSLOT", std::to_string(slot_of(m)), "9"}), "")
+      << "the replica had it before the answer";
+  EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token);
+  std::string other = "o";
+  while (cluster->owner(slot_of(other)) == from) other += 'o';
+  EXPECT_TRUE(lacks_a_replica([&](LocalTime by) { take(*store, other, "a~1", 0, 20s, 10s, by); }));
+  EXPECT_TRUE(observe(*store, other).is_free()) << "given back";
+  EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token);
+}
+
 TEST_F(TopologyTest, AClusterIsServedByTls) {
   try {
     servers::RedisCluster cluster(
@@ -324,9 +309,9 @@ TEST_F(TopologyTest, AClusterIsServedByTls) {
     cluster.start();
     const auto store = open(cluster.url(kUnguarded));
     for (int i = 0; i < 12; ++i) {
-      const std::string m = "m" + std::to_string(i);
-      EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
-      EXPECT_EQ(cluster[cluster.owner(slot_of(m))]({"GET", "simba:{" + m + "}"}), "a~1");
+      const std::string name = "m" + std::to_string(i);
+      EXPECT_EQ(take(*store, name, "a~1").owner.id, "a~1");
+      EXPECT_EQ(cluster[cluster.owner(slot_of(name))]({"GET", "simba:{" + name + "}"}), "a~1");
     }
     const auto other = open(cluster.url(kUnguarded));
     EXPECT_EQ(observe(*other, "m0").owner.id, "a~1");

@@ -1,0 +1,74 @@
+#include <thread>
+
+#include "stores/redis/redis_fixture.h"
+
+// With replicas=n: what counts once n replicas have it, and who waits for them meanwhile.
+namespace simba::redis {
+namespace {
+
+class ReplicasTest : public OwnServersTest {};
+
+TEST_F(ReplicasTest, AGrantThatTooFewReplicasHaveIsGivenBack) {
+  servers::RedisServer master, replica;
+  master.start();
+  replica.start();
+  const auto store = open(master.url("restart-guard=off&replicas=1"));
+  EXPECT_TRUE(lacks_a_replica([&](LocalTime by) { take(*store, m, "a~1", 0, 20s, 10s, by); }));
+  EXPECT_EQ(master({"EXISTS", "simba:{m}"}), "0") << "given back";
+  replica.follow(master);
+  ASSERT_TRUE(eventually([&] { return replica.info("master_link_status") == "up"; }));
+  const Token token = take(*store, m, "a~1", 0, 60s, 30s).owner.token;
+  EXPECT_EQ(replica({"GET", "simba:{m}"}), "a~1") << "the replica had it before the answer";
+  // A renewal without them is none; others are not held up by it.
+  replica.pause();
+  std::thread slow([&] {
+    EXPECT_THAT(error_of([&] { renew(*store, m, "a~1", token, 60s, 30s, soon(12s)); }),
+                HasSubstr("0 of 1 replicas"));
+  });
+  const LocalTime began = BootClock::now();
+  EXPECT_EQ(observe(*store, m).owner.token, token);
+  EXPECT_LT(BootClock::now() - began, 6s) << "it waited behind WAIT";
+  slow.join();
+  replica.resume();
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] { EXPECT_EQ(renew(*store, m, "a~1", token).owner.token, token); }) ==
+           "none";
+  }));
+}
+
+// However many takes wait for replicas that say nothing, renewals go out, and count once they
+// speak.
+TEST_F(ReplicasTest, TakesThatWaitForReplicasLeaveTheRenewalsTheirWay) {
+  servers::RedisServer master, replica;
+  master.start();
+  replica.start();
+  replica.follow(master);
+  ASSERT_TRUE(eventually([&] { return replica.info("master_link_status") == "up"; }));
+  const auto store = open(master.url("restart-guard=off&replicas=1"));
+  const Client client(store, {});
+  ContendOptions options = lease(120s, 60s);
+  options.renew_at = 0.005;
+  options.call_deadline = 2s;
+  Contender owner(client, m, options);
+  ASSERT_TRUE(eventually([&] { return owner.is_owner(); }));
+  replica.pause();
+  // More than a pool has connections; each waits for longer than this test.
+  std::vector<std::thread> takes;
+  for (int i = 0; i < 24; ++i) {
+    takes.emplace_back([&, i] {
+      const std::string id = "t~" + std::to_string(i);
+      EXPECT_EQ(take(*store, id, id, 0, 120s, 60s, soon(300s)).owner.id, id);
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return std::stoi(master.info("blocked_clients")) >= 7; }));
+  const auto left = [&] { return std::stoll(master({"PTTL", "simba:{m}"})); };
+  const long long before = left();
+  EXPECT_TRUE(eventually([&] { return left() > before; })) << "no renewal got through";
+  replica.resume();
+  for (std::thread& each : takes) each.join();
+  EXPECT_TRUE(owner.is_owner());
+  EXPECT_EQ(owner.released(), 0);
+}
+
+}  // namespace
+}  // namespace simba::redis
