@@ -1,5 +1,7 @@
 #include "stores/mongodb/administration.h"
 
+#include <memory>
+
 #include "stores/mongodb/connection.h"
 
 namespace simba::mongodb {
@@ -7,13 +9,28 @@ namespace {
 
 constexpr milliseconds kPatience{15'000};
 
+// A role that may do this and no more.
+std::string role(const MongodbOptions& options, const std::string& name,
+                 const std::string& actions) {
+  return "// db.adminCommand({\"createRole\": \"" + name +
+         "\", \"roles\": [], \"privileges\": [{\n//   \"resource\": {\"db\": \"" +
+         options.database + "\", \"collection\": \"" + options.collection +
+         "\"},\n//   \"actions\": [" + actions + "]}]})\n";
+}
+
+std::string user(const std::string& name, const std::string& role) {
+  return "// db.adminCommand({\"createUser\": \"" + name +
+         "\", \"pwd\": \"PASSWORD\", \"roles\": [\"" + role + "\"]})\n";
+}
+
 std::string told(const MongodbOptions& options) {
   return "db.getSiblingDB(\"" + options.database + "\").createCollection(\"" + options.collection +
-         "\")\n// A contender needs this and no more; who only looks (ls, show, watch) find and "
-         "changeStream:\n// db.getSiblingDB(\"admin\").createRole({role: \"simba\", roles: [], "
-         "privileges: [{resource: {db: \"" +
-         options.database + "\", collection: \"" + options.collection +
-         "\"}, actions: [\"find\", \"insert\", \"update\", \"changeStream\"]}]})\n";
+         "\")\n// A contender needs the first of these roles and no more, who only looks (ls, "
+         "show, "
+         "watch) the second:\n" +
+         role(options, "simba", R"("find", "insert", "update", "changeStream")") +
+         role(options, "simbaObserver", R"("find")") + user("contender", "simba") +
+         user("observer", "simbaObserver");
 }
 
 // False: there is no such collection. Throws Error for one that cannot hold mutexes.
@@ -74,6 +91,7 @@ Finding try_rights(Connection& connection, LocalTime deadline) {
 
 Preparation prepare(std::string_view url, Prepare how) {
   const MongodbOptions options = mongodb_options(url);
+  check_options(options);
   const std::string name = "the collection " + options.database + '.' + options.collection;
   const std::string statements = told(options);
   if (how == Prepare::kTell) return {statements, "this makes " + name};
@@ -113,6 +131,16 @@ Inspection inspect(std::string_view url) {
     seen.findings.push_back({"collection", Verdict::kFailed, error.what()});
   }
   return seen;
+}
+
+std::vector<std::string> secrets(std::string_view url) {
+  const std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)> uri(
+      mongoc_uri_new_with_error(mongodb_options(url).uri.c_str(), nullptr), mongoc_uri_destroy);
+  const char* mechanism = uri ? mongoc_uri_get_auth_mechanism(uri.get()) : nullptr;
+  const bool is_taken = mechanism != nullptr && std::string_view(mechanism) == "MONGODB-AWS" &&
+                        mongoc_uri_get_username(uri.get()) == nullptr;
+  if (!is_taken) return {};
+  return {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"};
 }
 
 }  // namespace simba::mongodb

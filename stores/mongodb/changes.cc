@@ -1,6 +1,7 @@
 #include "stores/mongodb/changes.h"
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,17 +15,21 @@ namespace {
 // the connection instead would make the driver look for another server, which takes longer.
 constexpr std::int64_t kAwait = 500;
 constexpr std::chrono::seconds kPatience{15};  // with its answer
+constexpr std::string_view kEnd = "invalidate";
 
-// Only what may have made a mutex free: our release empties the owner, the Java side deletes.
+// Only what may have made a mutex free: our release empties the owner, the Java side deletes. And
+// the end of the stream, when the collection is dropped or renamed.
 Document only_releases() {
-  Document deleted, emptied, replaced, wanted;
+  Document deleted, emptied, replaced, ended, wanted;
   deleted.text("operationType", "delete");
   emptied.text("updateDescription.updatedFields.ownerId", "");
   replaced.text("operationType", "replace").text("fullDocument.ownerId", "");
-  const std::vector<Document> any{std::move(deleted), std::move(emptied), std::move(replaced)};
+  ended.text("operationType", kEnd);
+  const std::vector<Document> any{std::move(deleted), std::move(emptied), std::move(replaced),
+                                  std::move(ended)};
   wanted.documents("$or", any);
   Document shown;
-  shown.number("documentKey", 1);
+  shown.number("documentKey", 1).number("operationType", 1);
   const std::vector<Document> stages{just("$match", wanted), just("$project", shown)};
   Document pipeline;
   pipeline.documents("pipeline", stages);
@@ -58,6 +63,10 @@ class Stream : public kit::Source {
     if (!mongoc_change_stream_next(stream_.get(), &change)) {
       if (!stop.is_requested()) check();
       return;
+    }
+    if (text_in(change, "operationType") == kEnd) {
+      throw Error(Errc::kUnreachable, "mongodb at " + connection_.endpoint().where() +
+                                          ": the collection was dropped or renamed");
     }
     bson_iter_t start, id;
     const bool named = bson_iter_init(&start, change) &&

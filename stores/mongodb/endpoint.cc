@@ -103,7 +103,30 @@ void close_elsewhere(Endpoint* endpoint) noexcept {
   }
 }
 
+using Uri = std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)>;
+
+Uri parse_uri(const std::string& text) {
+  bson_error_t error{};
+  Uri uri(mongoc_uri_new_with_error(text.c_str(), &error), mongoc_uri_destroy);
+  // The driver's text may repeat a part of the URI.
+  if (!uri) refuse("the URI is not one: mongodb://user@host:port,host:port/?replicaSet=NAME");
+  return uri;
+}
+
 }  // namespace
+
+void check_options(const MongodbOptions& options) {
+  check_name("database", options.database, 63);
+  check_name("collection", options.collection, 200);
+  if (options.connections < 2 || options.connections > 1'000) {
+    refuse("connections is " + std::to_string(options.connections) +
+           "; it must be between 2 and 1000");
+  }
+  const bool is_ours = options.pool == nullptr;
+  if (is_ours) silence_driver();  // it may write as soon as it starts
+  start_driver();
+  if (is_ours) static_cast<void>(parse_uri(options.uri));
+}
 
 std::shared_ptr<Endpoint> Endpoint::make(const MongodbOptions& options) {
   Closing::all();
@@ -112,19 +135,12 @@ std::shared_ptr<Endpoint> Endpoint::make(const MongodbOptions& options) {
 
 Endpoint::Endpoint(const MongodbOptions& options)
     : options_(options), uri_(nullptr, mongoc_uri_destroy) {
-  check_name("database", options_.database, 63);
-  check_name("collection", options_.collection, 200);
-  if (options_.connections < 2 || options_.connections > 1'000) {
-    refuse("connections is " + std::to_string(options_.connections) +
-           "; it must be between 2 and 1000");
-  }
-  start_driver();
+  check_options(options_);
   if (is_users()) {
     pool_ = options_.pool;
     where_ = "the pool given/" + options_.database + '.' + options_.collection;
     return;
   }
-  silence_driver();
   read_uri();
   pool_ = mongoc_client_pool_new_with_error(uri_.get(), nullptr);
   if (pool_ == nullptr) refuse("the driver refuses the URI: its TLS or DNS part cannot be used");
@@ -137,10 +153,7 @@ Endpoint::~Endpoint() {
 }
 
 void Endpoint::read_uri() {
-  bson_error_t error{};
-  uri_.reset(mongoc_uri_new_with_error(options_.uri.c_str(), &error));
-  // The driver's text may repeat a part of the URI.
-  if (!uri_) refuse("the URI is not one: mongodb://user@host:port,host:port/?replicaSet=NAME");
+  uri_ = parse_uri(options_.uri);
   mongoc_uri_t* const uri = uri_.get();
   // A call tries once, within its deadline: who repeats it is the engine.
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);

@@ -16,6 +16,10 @@
 
 namespace simba::mongodb {
 
+// Throws Error (kMisconfigured) for what can be seen to be wrong without asking anybody. Never
+// repeats a value.
+void check_options(const MongodbOptions& options);
+
 // The servers that one store speaks to: the driver's pool of clients, and whether a primary is
 // known. The driver waits for one without a deadline of the call's; this waits with it.
 //

@@ -1,3 +1,7 @@
+#include <mongoc/mongoc.h>
+
+#include <atomic>
+#include <cstring>
 #include <thread>
 
 #include "simba/lock_manager.h"
@@ -6,6 +10,36 @@
 // The article's API on the article's server.
 namespace simba::mongodb {
 namespace {
+
+// A pool of the user that counts the writes that go out through it.
+class CountingPool {
+ public:
+  explicit CountingPool(const std::string& url)
+      : uri_(mongoc_uri_new(url.c_str())), pool_(mongoc_client_pool_new(uri_)) {
+    mongoc_apm_callbacks_t* callbacks = mongoc_apm_callbacks_new();
+    mongoc_apm_set_command_started_cb(callbacks, [](const mongoc_apm_command_started_t* event) {
+      const char* name = mongoc_apm_command_started_get_command_name(event);
+      const bool writes =
+          std::strcmp(name, "update") == 0 || std::strcmp(name, "findAndModify") == 0;
+      if (writes) ++*static_cast<std::atomic<int>*>(mongoc_apm_command_started_get_context(event));
+    });
+    mongoc_client_pool_set_apm_callbacks(pool_, callbacks, &writes_);
+    mongoc_apm_callbacks_destroy(callbacks);
+  }
+  CountingPool(const CountingPool&) = delete;
+  CountingPool& operator=(const CountingPool&) = delete;
+  ~CountingPool() {
+    mongoc_client_pool_destroy(pool_);
+    mongoc_uri_destroy(uri_);
+  }
+  mongoc_client_pool_t* get() const { return pool_; }
+  int writes() const { return writes_; }
+
+ private:
+  std::atomic<int> writes_{0};
+  mongoc_uri_t* uri_;
+  mongoc_client_pool_t* pool_;
+};
 
 using ::testing::HasSubstr;
 
@@ -81,6 +115,45 @@ TEST_F(MongodbLockManagerTest, TheHeartbeatRenewsMeasuresClearsAndGivesBack) {
   EXPECT_TRUE(eventually([&] { return observe(*store, "left").is_free(); }));
   ASSERT_TRUE(manager.time_delta());
   EXPECT_LT(std::chrono::abs(*manager.time_delta()), 1min);
+}
+
+TEST_F(MongodbLockManagerTest, APoolOfTheUserHasOneManager) {
+  const CountingPool pool(server());
+  MongodbOptions own = options();
+  own.pool = pool.get();
+  const Client first(open_mongodb(own)), second(open_mongodb(own)), apart(open());
+  const LockManager manager = LockManager::of(first);
+  EXPECT_THAT(error_of([&] { LockManager::of(second); }), HasSubstr("has a lock manager already"));
+  LockManager::of(apart);
+}
+
+TEST_F(MongodbLockManagerTest, AThousandLocksTakenOneByOneAreRenewedByAHandfulOfStatements) {
+  constexpr std::size_t kLocks = 1'000, kRounds = 2;
+  const CountingPool pool(server());
+  std::atomic<std::size_t> renewed{0};
+  std::weak_ptr<Store> store;
+  {
+    MongodbOptions own = options();
+    own.pool = pool.get();
+    auto opened = open_mongodb(own);
+    store = opened;
+    const Client client(std::move(opened));
+    TemporalAlignmentStrategy strategy;
+    strategy.lock_ttl = 60s;
+    LockManager manager = LockManager::of(client, strategy);
+    std::vector<LockManager::Lock> locks;
+    for (std::size_t i = 0; i < kLocks; ++i) {
+      locks.push_back(manager.create_lock("order-" + std::to_string(i)));
+      locks.back().lock();
+    }
+    manager.on_beat([&](const Beat& beat) { renewed += beat.renewed; });
+    ASSERT_TRUE(eventually([&] { return renewed > 0; }));
+    renewed = 0;
+    const int before = pool.writes();
+    EXPECT_TRUE(eventually([&] { return renewed >= kRounds * kLocks; }));
+    EXPECT_LE(pool.writes() - before, 16) << "four meetings in each of up to three periods";
+  }
+  EXPECT_TRUE(eventually([&] { return store.expired(); })) << "it still uses the pool";
 }
 
 }  // namespace

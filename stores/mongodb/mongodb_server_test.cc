@@ -1,5 +1,6 @@
 #include <thread>
 
+#include "stores/kit/documented.h"
 #include "stores/mongodb/mongodb_fixture.h"
 #include "testing/servers/relay.h"
 
@@ -114,20 +115,17 @@ TEST_F(MongodbServerTest, AWrongPasswordIsDeniedAndNeverRepeated) {
               AllOf(StartsWith("the store denied"), HasSubstr("role")));
   const auto right = open(server.url("root:right", "authSource=admin"));
   EXPECT_EQ(take(*right, "L1", "a~1").owner.id, "a~1");
-  // The documented role is enough, and an observer needs find alone.
-  server.command(R"({"createRole": "simba", "roles": [], "privileges": [{"resource":
-    {"db": "MongoLocks", "collection": "pessimisticLocks"},
-    "actions": ["find", "insert", "update", "changeStream"]}]})");
-  server.command(R"({"createRole": "simbaObserver", "roles": [], "privileges": [{"resource":
-    {"db": "MongoLocks", "collection": "pessimisticLocks"}, "actions": ["find"]}]})");
-  server.command(R"({"createUser": "locker", "pwd": "x", "roles": ["simba"]})");
-  server.command(R"({"createUser": "looker", "pwd": "x", "roles": ["simbaObserver"]})");
-  const auto locker = open(server.url("locker:x", "authSource=admin"));
+  // The documented roles are enough, and an observer needs find alone.
+  for (const std::string& each :
+       kit::commands_in(kit::documented(SIMBA_DOCS "/mongodb.md", "createRole"))) {
+    server.command(each);
+  }
+  const auto locker = open(server.url("contender:PASSWORD", "authSource=admin"));
   const auto watch = locker->watch("L1", {}, [] {});
   EXPECT_EQ(take(*locker, "L2", "b~1").owner.id, "b~1");
   release(*locker, "L2", "b~1");
   EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
-  const auto looker = open(server.url("looker:x", "authSource=admin"));
+  const auto looker = open(server.url("observer:PASSWORD", "authSource=admin"));
   EXPECT_EQ(observe(*looker, "L1").owner.id, "a~1");
   EXPECT_TRUE(observe(*looker, "nobody").is_free());
   EXPECT_THAT(error_of([&] { take(*looker, "L2", "c~1"); }), StartsWith("the store denied"));

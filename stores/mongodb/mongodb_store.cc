@@ -28,7 +28,10 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint) {
 }  // namespace
 
 MongodbStore::MongodbStore(const MongodbOptions& options)
-    : traits_{"mongodb", kMaxMutex, kMaxOwner, false},
+    : traits_{.name = "mongodb",
+              .max_mutex_length = kMaxMutex,
+              .max_wire_id_length = kMaxOwner,
+              .users_client = options.pool},
       process_(getpid()),
       own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(Endpoint::make(kit::with_log(options, log_))),

@@ -257,6 +257,29 @@ TEST_F(MongodbStoreTest, OnlyWhatMayBeFreeWakes) {
   EXPECT_EQ(outages(), before) << "it was lost in every round";
 }
 
+TEST_F(MongodbStoreTest, ADroppedCollectionWakesWaitersAndTheStreamIsOpenedAgain) {
+  const auto store = open("appName=waiter"), other = open("appName=owner");
+  take(*other, "L1", "a~1");
+  const Client client(store);
+  Contender waiter(client, "L1", lease(20s, 10s));
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("L2", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && wakes > 0; }));
+  for (int round = 0; round < 2; ++round) {
+    take(*other, "L2", "a~2");
+    wakes = 0;
+    command(R"({"drop": "$C"})");
+    EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "what was held is free";
+    EXPECT_TRUE(eventually([&] { return log.count("dropped or renamed") > 0; }));
+    EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+    take(*other, "L2", "b~2");
+    wakes = 0;
+    release(*other, "L2", "b~2");
+    EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "the new one is listened to";
+  }
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }, 15s)) << "its lease had 30 s to run";
+}
+
 TEST_F(MongodbStoreTest, NamesOfDatabaseAndCollectionAreChecked) {
   for (const char* bad : {"", "a b", "a$b", "system.users", "x/y"}) {
     MongodbOptions wrong = options();

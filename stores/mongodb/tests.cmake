@@ -4,7 +4,7 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::mongodb simba::kit mongo::mongoc_shared LABELS unit WHOLE)
   # On a replica set of one that all cases share, or the servers of SIMBA_TEST_MONGODB_URL.
   simba_add_test(NAME mongodb_contract_test SOURCES mongodb_contract_test.cc
-    DEPS simba::contract simba::mongodb simba::servers LABELS sleeping TIMEOUT 120)
+    DEPS simba::contract simba::mongodb simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 120)
   simba_add_test(NAME mongodb_store_test
     SOURCES mongodb_store_test.cc mongodb_java_test.cc mongodb_lock_manager_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 240)
@@ -16,4 +16,6 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 300 WEIGHT 3 WHOLE)
   simba_add_test(NAME mongodb_set_contract_test SOURCES mongodb_set_contract_test.cc
     DEPS simba::contract simba::mongodb simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 300 WEIGHT 3 WHOLE)
+  target_compile_definitions(mongodb_contract_test PRIVATE "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
+  target_compile_definitions(mongodb_server_test PRIVATE "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
 endif()
