@@ -27,7 +27,9 @@ struct Nest {
   std::string name;
   std::string server;  // as servers::SharedServer knows it
   std::string before, after;
-  bool lets_in;  // its server takes any password
+  bool lets_in;  // its server takes any password, or has this one
+  // Where its driver looks for a password that is not in the URL.
+  std::string variable = {};
 };
 
 void PrintTo(const Nest& nest, std::ostream* out) { *out << nest.name; }
@@ -36,14 +38,16 @@ std::vector<Nest> nests() {
   const std::string canary = kCanary;
   return {
       {"redis", "redis", "redis://default:" + canary + "@127.0.0.1:", "?restart-guard=off", true},
-      {"postgres", "postgres",
-       "postgresql://postgres:" + canary + "@127.0.0.1:", "/postgres?sslmode=disable", true},
+      {"postgres", "postgres", "postgresql://postgres:" + canary + "@127.0.0.1:",
+       "/postgres?sslmode=disable", true, "PGPASSWORD"},
       {"mysql", "mariadb", "mysql://admin:" + canary + "@127.0.0.1:", "/simba_db?sslmode=disable",
-       false},
+       false, "MYSQL_PWD"},
       {"zookeeper", "zookeeper", "zookeeper://me:" + canary + "@127.0.0.1:", "?base=/canaries",
        true},  // the nodes it makes are its own
       {"mongodb", "mongodb", "mongodb://me:" + canary + "@127.0.0.1:", "/?directConnection=true",
-       false}};
+       false},
+      {"mongodb_users", "mongodb-users",
+       "mongodb://root:" + canary + "@127.0.0.1:", "/?directConnection=true", true}};
 }
 
 class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
@@ -76,13 +80,19 @@ class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
     return true;
   }
 
-  // By the environment, by a file it names, and by the file with settings.
+  // By the environment, by a file it names, by the file with settings, and by the variable of its
+  // driver.
   std::vector<Words> ways() const {
     std::ofstream(file("url")) << url_ << '\n';
     std::ofstream(file("simba.yaml")) << "simba:\n  store: " << url_ << '\n';
-    return {{"SIMBA_STORE=" + url_},
-            {"SIMBA_STORE=", "SIMBA_STORE_FILE=" + file("url").string()},
-            {"SIMBA_STORE=", "SIMBA_CONFIG=" + file("simba.yaml").string()}};
+    std::vector<Words> all{{"SIMBA_STORE=" + url_},
+                           {"SIMBA_STORE=", "SIMBA_STORE_FILE=" + file("url").string()},
+                           {"SIMBA_STORE=", "SIMBA_CONFIG=" + file("simba.yaml").string()}};
+    if (GetParam().variable.empty()) return all;
+    std::string bare = url_;
+    bare.erase(bare.find(':' + std::string(kCanary)), 1 + std::string(kCanary).size());
+    all.push_back({"SIMBA_STORE=" + bare, GetParam().variable + '=' + kCanary});
+    return all;
   }
 
   static void expect_silence_of(const Process& process) {
@@ -136,7 +146,7 @@ TEST_P(CanaryTest, IsNotPrintedWhereNobodyListens) {
   for (const Words& command :
        {Words{"show", "--json", "x"}, Words{"run", "--wait", "300ms", "x", "--", "true"},
         Words{"ls"}, Words{"watch", "x"}, Words{"release", "x"}, Words{"init"}, Words{"doctor"},
-        Words{"bench", "--seconds", "1"}}) {
+        Words{"bench", "--seconds", "1"}, Words{"torture", "--for", "1s"}}) {
     ending.push_back(begin(command));
   }
   for (const Words& command :
@@ -165,7 +175,7 @@ TEST_P(CanaryTest, IsNotPrintedWhateverTheServerSaysToIt) {
 }
 
 TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
-  for (std::size_t way = 0; way < 3; ++way) {
+  for (std::size_t way = 0; way < 3 + (GetParam().variable.empty() ? 0U : 1U); ++way) {
     if (!use_server()) return;
     const std::string mutex = "canary-" + std::to_string(getpid()) + '-' + std::to_string(way);
     std::filesystem::remove(file("pid"));
@@ -182,6 +192,42 @@ TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
     }
     EXPECT_THAT(process->out() + process->err(), Not(HasSubstr(kCanary)));
   }
+}
+
+// What runs again and again has guardians that are started anew.
+TEST_P(CanaryTest, IsNotSeenByWhatTheLeaderRuns) {
+  if (!GetParam().lets_in || !use_server()) return;  // else nothing is run
+  const auto every_way = ways();
+  for (std::size_t way = 0; way < every_way.size(); ++way) {
+    const std::string mutex = "canary-" + std::to_string(getpid()) + "-led-" + std::to_string(way);
+    for (const Words& command : {Words{"lead"}, Words{"schedule", "--every", "1h"}}) {
+      std::filesystem::remove(file("pid"));
+      Words words = command;
+      words.insert(words.end(), {mutex, "--", "sh", "-c", "env; echo $$ > pid; sleep 60"});
+      const auto process = start(words, {.environment = every_way[way]});
+      const pid_t program = pid_in("pid");
+      ASSERT_GT(program, 0) << process->err();
+      for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
+      expect_clean(program, "environ");
+      process->signal(SIGTERM);
+      EXPECT_NE(process->wait(), -1);
+      EXPECT_THAT(process->out() + process->err(), Not(HasSubstr(kCanary)));
+    }
+  }
+}
+
+// The clients of a torture are processes of the tool, and read where the store is as it does.
+// What it says in the end is made in one place for all stores: two are enough.
+TEST_P(CanaryTest, IsNotPrintedByATorture) {
+  const std::string& name = GetParam().name;
+  if ((name != "redis" && name != "postgres") || !use_server()) return;
+  const Words torture{"torture", "--json", "--for", "1s", "--clients", "2"};
+  const auto process = start(torture, {.environment = ways().front()});
+  EXPECT_TRUE(eventually([&] {
+    for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
+    return process->has_ended();
+  }));
+  expect_silence_of(*process);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CanaryTest, ::testing::ValuesIn(nests()),

@@ -11,6 +11,7 @@
 #include "cli/servers.h"
 #include "cli/settings.h"
 #include "cli/usage.h"
+#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -21,17 +22,26 @@ Settings settings_of(const Typed& typed) {
 }
 
 std::string store_url(const Typed& typed, const Settings& settings) {
-  std::string url = settings.store().value;
-  leave_to_servers_program(url, typed.given);
-  check_scheme(url);
-  need_servers_program(url);
-  if (typed.store && without_password(url) != url) {
-    say("warning: everybody on this host can read the password in --store: use SIMBA_STORE");
+  const Configured& store = settings.store();
+  leave_to_servers_program(store.value, typed.given);
+  if (const std::string who = settings.exposed_by(); !who.empty()) {
+    say("warning: everybody on this host can read the password in " + who);
   }
-  return url;
+  check_scheme(store);
+  need_servers_program(store.value);
+  check_url(store);
+  return store.value;
 }
 
 std::string store_url(const Typed& typed) { return store_url(typed, settings_of(typed)); }
+
+Words secrets_of(const std::string& url) {
+  const std::string scheme = url.substr(0, url.find(':'));
+  for (const StoreEntry& entry : registered_stores()) {
+    if (entry.scheme == scheme && entry.secrets) return entry.secrets(url);
+  }
+  return {};
+}
 
 void add_store(CLI::App& app, Typed& typed) {
   app.add_option("--store", typed.store);
@@ -64,6 +74,7 @@ void fill_duty(const Typed& typed, const std::string& command, Duty& duty) {
   duty.program = typed.program;
   const Settings settings = settings_of(typed);
   duty.store = store_url(typed, settings);
+  duty.secrets = secrets_of(duty.store);
   const Configured id = settings.id();
   duty.id = id.value;
   duty.id_origin = id.origin;
@@ -283,7 +294,11 @@ void add_config(CLI::App& app, Typed& typed) {
   app.add_flag("--json", typed.json);
 }
 
-int act_config(const Typed& typed) { return config(settings_of(typed), typed.format()); }
+int act_config(const Typed& typed) {
+  const Settings settings = settings_of(typed);
+  static_cast<void>(store_url(typed, settings));  // what another command would say of it
+  return config(settings, typed.format());
+}
 
 void add_nothing(CLI::App&, Typed&) {}
 

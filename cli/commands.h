@@ -24,6 +24,7 @@ struct Duty {
   std::string store, mutex;
   std::string id, id_origin;  // empty: one is made
   std::vector<std::string> program;
+  std::vector<std::string> secrets;  // variables that are for the store alone
   ContendOptions contend;
   nanoseconds kill_after{};
   bool quiet = false;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +18,7 @@
 
 #include "cli/duration.h"
 #include "cli/sections.h"
+#include "cli/url_file.h"
 #include "cli/usage.h"
 
 namespace simba::cli {
@@ -28,8 +30,15 @@ const Names kKeys{"store", "store-file", "id", "ttl", "transition", "initial-del
 const Names kSectionKeys{"enabled", "ttl", "transition", "initial-delay"};
 // Looked at also in the section of a store that nobody has chosen yet.
 const Names kDurations{"ttl", "transition", "initial-delay", "kill-after"};
-// What else stands in files of Spring applications.
+// What else stands in files of Spring applications, whatever they are called.
 const Names kOfOthers{"spring", "server", "logging", "management"};
+
+// As Spring looks for it, among much else that is of the application.
+bool is_of_spring(const std::filesystem::path& file) {
+  const std::string name = file.stem().string(), end = file.extension().string();
+  return (end == ".yaml" || end == ".yml") &&
+         (name.starts_with("application") || name.starts_with("bootstrap"));
+}
 
 bool holds(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -39,6 +48,23 @@ std::string listed(const Names& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
+}
+
+// initialDelay, initial_delay and INITIAL-DELAY are one property to Spring.
+std::string uniform(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (c != '-' && c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+// The one of `known` that is meant by any of these ways to write it; else the name as it is.
+std::string canonical(const std::string& name, const Names& known) {
+  const auto it = std::find_if(known.begin(), known.end(), [&](const std::string& each) {
+    return uniform(each) == uniform(name);
+  });
+  return it == known.end() ? name : *it;
 }
 
 }  // namespace
@@ -56,9 +82,11 @@ class ConfigFile::Reader {
       if (holds(kOfOthers, name.substr(0, name.find('.')))) continue;
       if (name == "simba") {
         read_simba(value);
+        has_simba_ = true;
       } else if (name.starts_with("simba.")) {  // as in a properties file: simba.jdbc.ttl
         read_key(name.substr(6), key, value);
-      } else {
+        has_simba_ = true;
+      } else if (!is_of_spring(file_.name_)) {
         refuse(key, "'" + name + "' is not known here; everything stands under 'simba:'");
       }
     }
@@ -78,6 +106,14 @@ class ConfigFile::Reader {
     }
   }
 
+  // Else 'simba' may be mistyped: nothing else would tell.
+  void check_whole() const {
+    if (has_simba_ || !is_of_spring(file_.name_)) return;
+    throw UsageError(file_.name_ +
+                     ": nothing stands under 'simba:' in this file; add 'simba:' "
+                     "with 'store: URL' below it, or name another file");
+  }
+
  private:
   void read_simba(const YAML::Node& node) {
     if (node.IsNull()) return;
@@ -88,19 +124,21 @@ class ConfigFile::Reader {
     }
   }
 
-  void read_key(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
-    const std::size_t dot = name.find('.');
-    if (holds(kKeys, name) || name == "enabled") {  // of the JVM project: whether beans are made
-      put(name, key, value);
-    } else if (dot == name.npos && holds(sections_, name)) {
+  void read_key(const std::string& written, const YAML::Node& key, const YAML::Node& value) {
+    Names all = kKeys;
+    all.insert(all.end(), sections_.begin(), sections_.end());
+    const std::size_t dot = written.find('.');
+    const std::string name = canonical(written.substr(0, dot), all);
+    const bool is_section = holds(sections_, name);
+    if (is_section && dot != written.npos) {
+      note_section(name, key);
+      put_in(name, written.substr(dot + 1), key, value);
+    } else if (is_section) {
       read_section(name, key, value);
-    } else if (dot != name.npos && holds(sections_, name.substr(0, dot))) {
-      note_section(name.substr(0, dot), key);
-      put_in(name.substr(0, dot), name.substr(dot + 1), key, value);
+    } else if (dot == written.npos && (holds(kKeys, name) || name == "enabled")) {
+      put(name, key, value);  // enabled: of the JVM project, whether beans are made
     } else {
-      Names all = kKeys;
-      all.insert(all.end(), sections_.begin(), sections_.end());
-      refuse_key(key, name, all);
+      refuse_key(key, written, all);
     }
   }
 
@@ -114,17 +152,18 @@ class ConfigFile::Reader {
     }
   }
 
-  void put_in(const std::string& section, const std::string& name, const YAML::Node& key,
+  void put_in(const std::string& section, const std::string& written, const YAML::Node& key,
               const YAML::Node& value) {
     const std::vector<StoreProperty> properties = properties_of(section);
     Names known = kSectionKeys;
     for (const StoreProperty& property : properties) known.push_back(property.name);
+    const std::string name = canonical(written, known);
     if (!holds(known, name)) refuse_key(key, name, known);
-    put(section + '.' + name, key, value);
+    const std::string whole = section + '.' + name;
+    put(whole, key, value);
     for (const StoreProperty& property : properties) {
       if (property.name != name || !property.accepts || property.accepts(value.Scalar())) continue;
-      refuse(key, "'" + section + '.' + name + "' is '" + value.Scalar() + "'; it can be " +
-                      property.allowed);
+      refuse(key, "'" + whole + "' is '" + value.Scalar() + "'; it can be " + property.allowed);
     }
   }
 
@@ -165,6 +204,7 @@ class ConfigFile::Reader {
 
   ConfigFile& file_;
   const Names sections_ = known_sections();
+  bool has_simba_ = false;
 };
 
 namespace {
@@ -209,10 +249,31 @@ ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (!documents.empty()) reader.read(documents[0]);
     for (std::size_t i = 1; i < documents.size(); ++i) reader.read_further(documents[i]);
+    reader.check_whole();
   } catch (const YAML::Exception& error) {
     throw UsageError(name + ':' + std::to_string(error.mark.line + 1) + ": " + error.msg);
   }
 }
+
+namespace {
+
+// The other kind of file that Spring takes.
+[[noreturn]] void refuse_properties(const std::string& name, std::istream& file) {
+  std::string key = "simba.ttl", where = name;
+  int number = 0;
+  for (std::string line; std::getline(file, line);) {
+    ++number;
+    const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+    if (line.compare(begin, 6, "simba.") != 0) continue;
+    key = line.substr(begin, line.find_first_of("=: \t", begin) - begin);
+    where += ':' + std::to_string(number);
+    break;
+  }
+  throw UsageError(where + ": a properties file is not read; write '" + key + ": VALUE' for '" +
+                   key + "=VALUE' in a file that ends in .yaml, and name that one");
+}
+
+}  // namespace
 
 std::optional<ConfigFile> ConfigFile::read(const std::filesystem::path& path) {
   struct stat info {};
@@ -221,14 +282,9 @@ std::optional<ConfigFile> ConfigFile::read(const std::filesystem::path& path) {
     throw UsageError("cannot read " + path.string() + ": " +
                      std::generic_category().message(errno));
   }
-  const bool is_foreign = info.st_uid != 0 && info.st_uid != geteuid();
-  if (is_foreign || (info.st_mode & S_IWOTH) != 0) {
-    throw UsageError(
-        path.string() +
-        (is_foreign ? " belongs to somebody else" : " can be written by everybody") +
-        ": who can write it decides where mutexes live; use chown and chmod, or --config");
-  }
+  check_writers(path.string(), info);
   std::ifstream file(path);
+  if (path.extension() == ".properties") refuse_properties(path.string(), file);
   std::ostringstream text;
   text << file.rdbuf();
   if (!file) throw UsageError("cannot read " + path.string());

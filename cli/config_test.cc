@@ -2,13 +2,12 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <csignal>
 #include <nlohmann/json.hpp>
 
-#include <fstream>
-#include <sstream>
-
+#include "cli/config_fixture.h"
 #include "cli/exit_codes.h"
-#include "cli/tool_fixture.h"
 
 namespace simba::cli {
 namespace {
@@ -16,45 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Json = nlohmann::json;
-
-class ConfigTest : public ToolTest {
- protected:
-  void write(const std::string& name, const std::string& text) const {
-    std::filesystem::create_directories(file(name).parent_path());
-    std::ofstream(file(name)) << text;
-    chmod(file(name).c_str(), 0644);
-  }
-  // Without the SIMBA_STORE that the other tests have.
-  Result run_tool(const Words& arguments, Words environment = {}) const {
-    environment.insert(environment.end(), {"SIMBA_STORE=", "XDG_CONFIG_HOME=/nonexistent"});
-    Process::Setting setting;
-    setting.environment = std::move(environment);
-    setting.directory = file(".");
-    Words command{tool()};
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    Process process(command, setting);
-    const int code = process.wait();
-    return {code, process.out(), process.err()};
-  }
-  std::string value(const std::string& key, const Words& flags = {},
-                    const Words& environment = {}) {
-    Words arguments{"config", "--json"};
-    arguments.insert(arguments.end(), flags.begin(), flags.end());
-    const Result result = run_tool(arguments, environment);
-    std::istringstream lines(result.out);
-    for (std::string line; std::getline(lines, line);) {
-      const Json object = Json::parse(line);
-      if (object["key"] != key) continue;
-      return object["value"].get<std::string>() + " from " + object["origin"].get<std::string>();
-    }
-    return result.err;
-  }
-  std::string refusal() {
-    const Result result = run_tool({"config"});
-    EXPECT_EQ(result.code, exit_code::kUsage) << result.out;
-    return result.err;
-  }
-};
 
 TEST_F(ConfigTest, WithoutAFileEverythingIsTheDefault) {
   EXPECT_EQ(value("store"), "sqlite: from default");
@@ -92,32 +52,19 @@ TEST_F(ConfigTest, CommandsGoByIt) {
   EXPECT_LE(shown["lease_left_ms"], 5000);
 }
 
-TEST_F(ConfigTest, AFileOfTheJvmProjectIsTakenAndSaysWhatIsMissing) {
-  const std::string jvm =
-      "spring:\n  application:\n    name: app\nsimba:\n  jdbc:\n    enabled: true\n    ttl: 11s\n"
-      "    transition: 7s\n    initial-delay: 1s\n";
-  write("simba.yaml", jvm);
-  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: simba.jdbc is there, but not where the store is: "
-                                   "add 'store: mysql://USER@HOST/DATABASE'"));
-  const Words mysql{"--store", "mysql://db/app"};
-  EXPECT_EQ(value("ttl", mysql), "11s from simba.yaml:7");
-  EXPECT_EQ(value("transition", {"--store", "postgresql://db/app"}), "7s from simba.yaml:8");
-  EXPECT_EQ(value("initial-delay", mysql), "1s from simba.yaml:9");
-  EXPECT_EQ(value("ttl", {"--store", "sqlite:a.db"}), "10s from default") << "of another store";
-}
-
 TEST_F(ConfigTest, EveryStoreHasItsSectionsAndTheNarrowestHasTheFirstWord) {
   struct Row {
     const char *url, *section;
   };
-  for (const Row& row : {Row{"mysql://db/app", "mysql"}, Row{"mysql://db/app", "jdbc"},
-                         Row{"mariadb://db/app", "mysql"}, Row{"mariadb://db/app", "jdbc"},
-                         Row{"postgresql://db/app", "postgres"}, Row{"postgresql://db/app", "jdbc"},
-                         Row{"redis://cache", "redis"}, Row{"rediss://cache", "redis"},
-                         Row{"redis+sentinel://cache/main", "redis"},
-                         Row{"rediss+cluster://cache", "redis"}, Row{"zookeeper://zk", "zookeeper"},
-                         Row{"mongodb://m/app", "mongodb"}, Row{"mongodb+srv://m/app", "mongodb"},
-                         Row{"sqlite:a.db", "sqlite"}, Row{"memory:a", "memory"}}) {
+  for (const Row& row :
+       {Row{"mysql://db/app", "mysql"}, Row{"mysql://db/app", "jdbc"},
+        Row{"mariadb://db/app", "mysql"}, Row{"mariadb://db/app", "jdbc"},
+        Row{"postgresql://db/app", "postgres"}, Row{"postgresql://db/app", "jdbc"},
+        Row{"redis://cache", "redis"}, Row{"rediss://cache", "redis"},
+        Row{"redis+sentinel://cache/main", "redis"}, Row{"rediss+cluster://cache", "redis"},
+        Row{"zookeeper://zk", "zookeeper"}, Row{"mongodb://m/app", "mongodb"},
+        Row{"mongodb+srv://m.example.org/app", "mongodb"}, Row{"sqlite:a.db", "sqlite"},
+        Row{"memory:a", "memory"}}) {
     const std::string start = "simba:\n  store: " + std::string(row.url) + "\n  ttl: 20s\n  ";
     write("simba.yaml", start + row.section + ":\n    ttl: 3s\n");
     EXPECT_EQ(value("ttl"), "3s from simba.yaml:5") << row.url << ' ' << row.section;
@@ -131,33 +78,10 @@ TEST_F(ConfigTest, EveryStoreHasItsSectionsAndTheNarrowestHasTheFirstWord) {
   EXPECT_EQ(value("ttl", {"--store", "postgresql://db/app"}), "4s from simba.yaml:2");
 }
 
-TEST_F(ConfigTest, PropertiesWithDotsAreTheSame) {
-  write("simba.yaml", "simba.redis.ttl: 12s\nsimba.store: redis://cache\n");
-  EXPECT_EQ(value("ttl"), "12s from simba.yaml:1");
-  write(
-      "simba.yaml",
-      "simba.enabled: true\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n  enabled: false\n");
-  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: 'enabled' stands here twice"));
-  write("simba.yaml",
-        "simba.enabled: true\nspring.x: y\nsimba:\n  store: redis://cache\n  redis.ttl: 12s\n");
-  EXPECT_EQ(value("ttl"), "12s from simba.yaml:5");
-}
-
 // The parser of YAML made documents of it until there was no memory left.
 TEST_F(ConfigTest, WhatBeginsNothingIsRefusedAndNotReadForEver) {
   write("simba.yaml", ",\n");
   EXPECT_THAT(refusal(), HasSubstr("simba.yaml:1: nothing of YAML begins like this"));
-}
-
-TEST_F(ConfigTest, ASecondDocumentIsLeftAloneOrRefusedButNotPassedOver) {
-  const std::string first = "simba:\n  store: sqlite:a.db\n---\n";
-  write("simba.yaml", first + "spring:\n  config.activate.on-profile: prod\n---\n");
-  EXPECT_EQ(value("store"), "sqlite:a.db from simba.yaml:2");
-  write("simba.yaml", first + "spring:\n  profiles: prod\nsimba:\n  ttl: 3s\n");
-  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:6: 'simba' stands in a second document (after "
-                                   "'---'); write all of it in the first one"));
-  write("simba.yaml", first + "---\nsimba.ttl: 3s\n");
-  EXPECT_THAT(refusal(), HasSubstr("simba.yaml:5: 'simba.ttl' stands in a second document"));
 }
 
 TEST_F(ConfigTest, AStoreThatIsSwitchedOffIsNotUsed) {
@@ -216,9 +140,9 @@ TEST_F(ConfigTest, WhatCannotWorkNamesWhereItWasSaid) {
       {"", {}, {"--ttl", "1ms"}, "--ttl: with ttl 1 ms"},
       {"ttl: 1ms", {}, {"--transition", "1s"}, "simba.yaml:2, --transition: with ttl 1 ms"},
       {"initial-delay: 9000h", {}, {}, "simba.yaml:2: initial-delay is '9000h', longer than 365d"},
-      {"kill-after: 9s", {}, {}, "simba.yaml:2: kill-after is 9000ms, but with ttl 10000ms"},
-      {"", {"SIMBA_KILL_AFTER=9s"}, {}, "SIMBA_KILL_AFTER: kill-after is 9000ms, but with"},
-      {"", {}, {"--kill-after", "9s"}, "--kill-after is 9000ms, but with ttl 10000ms"},
+      {"kill-after: 9s", {}, {}, "simba.yaml:2: kill-after is 9s, but with ttl 10s"},
+      {"", {"SIMBA_KILL_AFTER=9s"}, {}, "SIMBA_KILL_AFTER: kill-after is 9s, but with"},
+      {"", {}, {"--kill-after", "9s"}, "--kill-after is 9s, but with ttl 10s"},
       {"id: " + long_id, {}, {}, "simba.yaml:2: the contender id 'iiii"},
       {"", {"SIMBA_ID=" + long_id}, {}, "SIMBA_ID: the contender id 'iiii"},
       {"", {}, {"--id", "a\nb"}, "--id: the contender id 'a?b' contains a control character"},
@@ -251,17 +175,18 @@ TEST_F(ConfigTest, AnIdThatOnlyThisStoreCannotHoldNamesWhereItWasSaidToo) {
 }
 
 TEST_F(ConfigTest, PasswordsAreLeftOutAndMayStandInAFile) {
-  write("url", "postgresql://app:canary@db/app?sslpassword=canary2&x=1\n");
+  write("url", "postgresql://app:canary@db/app?sslpassword=canary2&sslmode=require\n");
   const Words in_file{"SIMBA_STORE_FILE=" + file("url").string()};
   EXPECT_EQ(value("store", {}, in_file),
-            "postgresql://app:***@db/app?sslpassword=***&x=1 from SIMBA_STORE_FILE");
+            "postgresql://app:***@db/app?sslpassword=***&sslmode=require from SIMBA_STORE_FILE");
   write("url",
-        "mongodb://db/?tlsCertificateKeyFilePassword=canary&x=1&authMechanismProperties="
+        "mongodb://db/?tlsCertificateKeyFilePassword=canary&w=majority&authMechanismProperties="
         "AWS_SESSION_TOKEN:canary\n");
-  EXPECT_EQ(value("store", {}, in_file),
-            "mongodb://db/?tlsCertificateKeyFilePassword=***&x=1&authMechanismProperties=*** from "
-            "SIMBA_STORE_FILE");
-  write("url", "postgresql://app:canary@db/app?sslpassword=canary2&x=1\n");
+  EXPECT_EQ(
+      value("store", {}, in_file),
+      "mongodb://db/?tlsCertificateKeyFilePassword=***&w=majority&authMechanismProperties=*** from "
+      "SIMBA_STORE_FILE");
+  write("url", "postgresql://app:canary@db/app?sslpassword=canary2&sslmode=require\n");
   write("simba.yaml", "simba:\n  store-file: url\n");
   EXPECT_THAT(value("store"), Not(HasSubstr("canary")));
   EXPECT_THAT(value("store"), HasSubstr("postgresql://app:***@db"));
@@ -273,6 +198,146 @@ TEST_F(ConfigTest, AFileThatEverybodyCanWriteIsRefused) {
   write("simba.yaml", "simba: {ttl: 1s}\n");
   chmod(file("simba.yaml").c_str(), 0666);
   EXPECT_THAT(refusal(), HasSubstr("simba.yaml can be written by everybody"));
+}
+
+TEST_F(ConfigTest, WhatKillAfterIsByDefaultIsSaidInFigures) {
+  EXPECT_EQ(value("kill-after"), "2s from default");
+  EXPECT_EQ(value("kill-after", {"--ttl", "2s", "--transition", "1s"}), "558ms from default");
+  EXPECT_EQ(value("kill-after", {"--kill-after", "500ms"}), "500ms from --kill-after");
+}
+
+// Whoever runs a program and whoever looks first hear the same.
+TEST_F(ConfigTest, AStoreThatCannotBeOpenedNamesWhereItWasSaid) {
+  struct Row {
+    const char *url, *answer;
+  };
+  for (const Row& row :
+       {Row{"nowhere://db/app", "no store serves 'nowhere:'; this build has "},
+        Row{"locks.db", "the store's URL has no scheme; write sqlite:/path/to/file"},
+        Row{"postgresql://db:port/app", "a port is a whole number from 1 to 65535"},
+        Row{"mysql://db:0/app", "a port is a whole number from 1 to 65535"},
+        Row{"mongodb://db:port/app", "the URI is not one"},
+        Row{"zookeeper://zk:99999", "a port is a whole number from 1 to 65535"},
+        Row{"redis://cache:port", "port is a whole number from 1 to 65535"},
+        Row{"sqlite:a.db?synchronous=maybe", "sqlite"},
+        Row{"redis://cache?replicas=-1", "replicas is a whole number"}}) {
+    write("simba.yaml", "simba:\n  ttl: 10s\n  store: " + std::string(row.url) + '\n');
+    for (const Words& command : {Words{"config"}, Words{"ls"}, Words{"run", "x", "--", "true"}}) {
+      const Result result = run_tool(command);
+      EXPECT_EQ(result.code, exit_code::kUsage) << row.url << ' ' << result.out;
+      EXPECT_THAT(result.err, HasSubstr("simba: simba.yaml:3: ")) << command[0];
+      EXPECT_THAT(result.err, HasSubstr(row.answer)) << command[0];
+    }
+  }
+  write("simba.yaml", "");
+  EXPECT_THAT(value("ttl", {}, {"SIMBA_STORE=nowhere:"}), HasSubstr("SIMBA_STORE: no store"));
+  EXPECT_THAT(value("ttl", {"--store", "nowhere:"}), HasSubstr("--store: no store serves"));
+}
+
+TEST_F(ConfigTest, ASchemeOfOthersIsAnsweredWithOurs) {
+  struct Row {
+    const char *url, *scheme;
+  };
+  for (const Row& row : {Row{"jdbc:mysql://db/app", "mysql"},
+                         Row{"jdbc:mariadb://db/app", "mariadb"},
+                         Row{"jdbc:postgresql://db/app", "postgresql"},
+                         Row{"jdbc:sqlite:a.db", "sqlite"},
+                         Row{"r2dbc:mysql://db/app", "mysql"},
+                         Row{"pg://db/app", "postgresql"},
+                         Row{"postgres://db/app", "postgresql"},
+                         Row{"postgres:db", "postgresql"},
+                         Row{"psql://db", "postgresql"},
+                         Row{"postgresql+psycopg2://db/app", "postgresql"},
+                         Row{"mysql+pymysql://db/app", "mysql"},
+                         Row{"zk://zk", "zookeeper"},
+                         Row{"zookeper://zk", "zookeeper"},
+                         Row{"mongo://m/app", "mongodb"},
+                         Row{"mongdb://m/app", "mongodb"},
+                         Row{"maria://db/app", "mariadb"},
+                         Row{"Redis://cache", "redis"},
+                         Row{"sqlite3:a.db", "sqlite"},
+                         Row{"file:a.db", "sqlite"},
+                         Row{"mem:x", "memory"}}) {
+    const Result result = run_tool({"ls", "--store", row.url});
+    EXPECT_EQ(result.code, exit_code::kUsage) << row.url;
+    EXPECT_THAT(result.err, HasSubstr("did you mean '" + std::string(row.scheme) + ":'? This"))
+        << row.url;
+  }
+}
+
+TEST_F(ConfigTest, AVariableThatIsMistypedIsNotPassedOver) {
+  const auto said = [&](const Words& environment) { return value("ttl", {}, environment); };
+  EXPECT_THAT(said({"SIMBA_TLT=30s"}),
+              HasSubstr("the variable SIMBA_TLT is not known; did you mean SIMBA_TTL? It can be "
+                        "SIMBA_CONFIG, SIMBA_STORE, SIMBA_STORE_FILE, SIMBA_ID, SIMBA_TTL, "));
+  EXPECT_THAT(said({"SIMBA_STROE=redis://:canary@cache"}),
+              ::testing::AllOf(HasSubstr("did you mean SIMBA_STORE?"), Not(HasSubstr("canary"))));
+  EXPECT_EQ(run_tool({"run", "x", "--", "true"}, {"SIMBA_WAT=1"}).code, exit_code::kUsage);
+  EXPECT_EQ(said({"SIMBA_MUTEX=x", "SIMBA_TOKEN=1", "SIMBA_OWNER=me", "SIMBA_TEST_X=1",
+                  "SIMBA_SERVICE_HOST=10.0.0.1", "SIMBA_PORT=tcp://10.0.0.1:80",
+                  "SIMBA_PORT_80_TCP_ADDR=10.0.0.1"}),
+            "10s from default");
+}
+
+TEST_F(ConfigTest, AFileWithTheUrlIsAsTrustworthyAsTheOneWithSettings) {
+  write("url", "redis://:canary@cache\n");
+  const Words in_file{"SIMBA_STORE_FILE=url"};
+  chmod(file("url").c_str(), 0600);
+  EXPECT_EQ(run_tool({"config"}, in_file).err, "");
+  chmod(file("url").c_str(), 0644);
+  const std::string warning = "simba: warning: everybody on this host can read the password in ";
+  EXPECT_EQ(run_tool({"config"}, in_file).err, warning + "url: use chmod 600\n");
+  write("simba.yaml", "simba:\n  store-file: url\n");
+  EXPECT_EQ(run_tool({"config"}).err, warning + "url: use chmod 600\n");
+  write("simba.yaml", "simba:\n  store: redis://:canary@cache\n");
+  EXPECT_EQ(run_tool({"config"}).err, warning + "simba.yaml: use chmod 600\n");
+  write("simba.yaml", "");
+  write("url", "redis://cache\n");
+  EXPECT_EQ(run_tool({"config"}, in_file).err, "") << "there is no password";
+  chmod(file("url").c_str(), 0666);
+  const Result result = run_tool({"config"}, in_file);
+  EXPECT_EQ(result.code, exit_code::kUsage);
+  EXPECT_THAT(result.err, HasSubstr("url can be written by everybody"));
+}
+
+TEST_F(ConfigTest, TheInitialDelayPassesBeforeTheFirstClaim) {
+  write("simba.yaml", "simba:\n  store: " + url() + "\n  sqlite: {initial-delay: 400ms}\n");
+  const std::vector<Words> all{{"run", "--wait", "0", "x"},
+                               {"lead", "--restart", "never", "x"},
+                               {"schedule", "--every", "1h", "x"}};
+  for (const Words& each : all) {
+    Words words{tool()};
+    words.insert(words.end(), each.begin(), each.end());
+    words.insert(words.end(), {"--", "sh", "-c", "date +%s%3N > began; sleep 0.05; kill $PPID"});
+    Process::Setting setting;
+    setting.directory = file(".");
+    const auto now = [] {
+      return std::chrono::floor<std::chrono::milliseconds>(
+                 std::chrono::system_clock::now().time_since_epoch())
+          .count();
+    };
+    const auto before = now();
+    Process process(words, setting);
+    ASSERT_TRUE(eventually([&] { return read_file(file("began")).ends_with('\n'); })) << each[0];
+    EXPECT_GE(std::stoll(read_file(file("began"))), before + 400) << each[0];
+    process.signal(SIGTERM);
+    process.wait();
+    std::filesystem::remove(file("began"));
+  }
+}
+
+TEST_F(ConfigTest, ASignalEndsTheInitialDelay) {
+  write("simba.yaml", "simba:\n  store: " + url() + "\n  initial-delay: 1h\n");
+  Process::Setting setting;
+  setting.directory = file(".");
+  for (const char* command : {"run", "lead"}) {
+    Process process({tool(), command, "x", "--", "true"}, setting);
+    // It listens to signals once the store is open.
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(file("locks.db-wal")); }));
+    EXPECT_FALSE(process.has_ended());
+    process.signal(SIGTERM);
+    EXPECT_EQ(process.wait(), 128 + SIGTERM) << command;
+  }
 }
 
 }  // namespace

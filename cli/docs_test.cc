@@ -4,15 +4,26 @@
 //                page; the others are what it prints. What differs each time matches whatever is of
 //                its kind: numbers, spans of time, owners' ids, widths of columns.
 //   ```sh        what nobody can run here; commands and options have to be there
+//   ```yaml      settings are taken by the tool as they are
+//   ```json      can be read
+//
+// Others are looked at elsewhere: see kElsewhere.
 //
 //   <!-- file: NAME -->      above a block: it is the content of that file from then on
 //   <!-- to the letter -->   above a console block: numbers are these numbers
-//   <!-- not run: WHY -->    above a console block: it is treated as one of sh
+//   <!-- not run: WHY -->    above a console block: it is treated as one of sh; above one of yaml:
+//   it
+//                            holds no settings
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <regex>
+#include <set>
 #include <sstream>
 
 #include "cli/tool_fixture.h"
@@ -73,6 +84,18 @@ std::string kinds_of(const std::string& line) {
   return text;
 }
 
+// Whose console blocks are run, below.
+const std::set<std::string> kRun{"README.md", "docs/tool.md", "docs/operating.md",
+                                 "docs/configuration.md", "docs/cookbook.md"};
+
+// What looks at blocks of other languages.
+const std::set<std::string> kElsewhere{
+    "cpp",    // script/check-docs: it is quoted from examples/, which are compiled
+    "cmake",  // testing/packaging: programs from outside, each way to get the library
+    "sql",    // below, and the tests of MySQL and PostgreSQL run with the statements of their pages
+    "js",     // below
+};
+
 class DocsTest : public ToolTest {
  protected:
   DocsTest() {
@@ -84,7 +107,7 @@ class DocsTest : public ToolTest {
 
   void put(const std::string& name, const std::string& text) const {
     std::ofstream(file(name)) << text;
-    chmod(file(name).c_str(), text.starts_with("#!") ? 0755 : 0644);
+    chmod(file(name).c_str(), text.starts_with("#!") ? 0755 : 0600);
   }
 
   // What the commands of a block print, a text for each.
@@ -138,32 +161,75 @@ class DocsTest : public ToolTest {
     }
   }
 
-  // Commands and options of lines that begin with simba.
-  void check_words(const std::string& where, const Block& block) const {
-    for (std::string line : block.lines) {
-      if (line.starts_with("$ ")) line.erase(0, 2);
-      if (!line.starts_with("simba ")) continue;
-      std::istringstream words(line.substr(0, std::min(line.find(" -- "), line.find(" #"))));
-      std::string word, command;
-      words >> word >> command;
-      if (command == "help") continue;
-      const Result help = simba({command, "--help"});
-      EXPECT_EQ(help.code, 0) << where << ": " << line;
-      while (words >> word && word != "|") {
+  std::string help_of(const std::string& command) {
+    const auto [known, is_new] = help_.try_emplace(command);
+    if (is_new) known->second = simba({command, "--help"}).out;
+    return known->second;
+  }
+
+  // Commands and options of each simba in a block; a line may have something before it.
+  void check_words(const std::string& where, const Block& block) {
+    static const std::regex call("(^|[^-/.A-Za-z])simba +([a-z]+)");
+    for (const std::string& line : block.lines) {
+      std::string text = std::regex_replace(line, std::regex("[\\[\\],\"]"), " ");
+      if (text.starts_with("$ ")) text.erase(0, 2);
+      text = text.substr(0, std::min(text.find(" -- "), text.find(" #")));
+      std::smatch found;
+      if (!std::regex_search(text, found, call)) continue;
+      const std::string command = found[2];
+      // Pictures and what is printed have the word too.
+      const bool is_typed = text.starts_with("simba ") && block.language != "";
+      if (command == "help" || (!is_typed && help_of(command).empty())) continue;
+      EXPECT_NE(help_of(command), "") << where << ": " << line;
+      std::istringstream words(found.suffix().str());
+      for (std::string word; words >> word && word != "|";) {
         if (!word.starts_with('-')) continue;
-        EXPECT_THAT(help.out, HasSubstr(word)) << where << ": " << line;
+        EXPECT_THAT(help_of(command), HasSubstr(word)) << where << ": " << line;
       }
     }
   }
 
-  void run_page(const std::string& page) const {
+  static std::string text_of(const Block& block) {
+    std::string text;
+    for (const std::string& line : block.lines) text += line + '\n';
+    return text;
+  }
+
+  // As somebody would have it who copies it.
+  void check_settings(const std::string& where, const Block& block) const {
+    put("copied.yaml", text_of(block));
+    Process::Setting setting;
+    setting.directory = file(".");
+    // It has the store of docs/extending.md too.
+    Process process({SIMBA_OUTSIDE_TOOL, "config", "--config", "copied.yaml"}, setting);
+    EXPECT_EQ(process.wait(), 0) << where << ": " << process.err();
+  }
+
+  void check_block(const std::string& page, const Block& block) {
+    const std::string where = page + ":" + std::to_string(block.line);
+    const bool is_excused = block.mark.starts_with("not run: ");
+    EXPECT_TRUE(!is_excused || block.mark.size() > 15) << where << ": why?";
+    if (block.language == "console") {
+      EXPECT_TRUE(is_excused || kRun.contains(page)) << where << ": nothing runs it";
+    } else if (block.language == "yaml" && !is_excused) {
+      check_settings(where, block);
+    } else if (block.language == "json") {
+      const bool is_each =
+          std::all_of(block.lines.begin(), block.lines.end(),
+                      [](const auto& line) { return nlohmann::json::accept(line); });
+      EXPECT_TRUE(is_each || nlohmann::json::accept(text_of(block))) << where;
+    } else if (block.language != "sh" && block.language != "yaml" && block.language != "") {
+      EXPECT_TRUE(kElsewhere.contains(block.language)) << where << ": nothing looks at it";
+    }
+    if (!kElsewhere.contains(block.language) && block.language != "json") check_words(where, block);
+  }
+
+  void run_page(const std::string& page) {
     int commands = 0;
     for (const Block& block : blocks_of(page)) {
       const std::string where = page + ":" + std::to_string(block.line);
       if (block.mark.starts_with("file: ")) {
-        std::string text;
-        for (const std::string& line : block.lines) text += line + '\n';
-        put(block.mark.substr(6), text);
+        put(block.mark.substr(6), text_of(block));
       } else if (block.language == "console" && !block.mark.starts_with("not run: ")) {
         run_console(where, block);
         ++commands;
@@ -172,7 +238,11 @@ class DocsTest : public ToolTest {
       }
     }
     EXPECT_GT(commands, 0) << page << " shows nothing that was run";
+    EXPECT_TRUE(kRun.contains(page));
   }
+
+ private:
+  std::map<std::string, std::string> help_;  // by command; empty: there is none
 };
 
 TEST_F(DocsTest, TheReadmeShowsWhatTheToolPrints) { run_page("README.md"); }
@@ -186,6 +256,40 @@ TEST_F(DocsTest, ThePageOfTheConfigurationShowsWhatTheToolPrints) {
 }
 
 TEST_F(DocsTest, TheCookbookShowsWhatItsRecipesPrint) { run_page("docs/cookbook.md"); }
+
+TEST_F(DocsTest, EveryBlockOfEveryPageIsLookedAtOrSaysWhyNot) {
+  Words pages{"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"};
+  for (const auto& entry : std::filesystem::directory_iterator(SIMBA_SOURCE "/docs")) {
+    if (entry.path().extension() == ".md")
+      pages.push_back("docs/" + entry.path().filename().string());
+  }
+  ASSERT_GT(pages.size(), 10U);
+  for (const std::string& page : pages) {
+    for (const Block& block : blocks_of(page)) check_block(page, block);
+  }
+}
+
+// Blanks and the marks of comments left out.
+std::string bare(const std::string& text) {
+  return std::regex_replace(text, std::regex("\\s|//|--|IF NOT EXISTS"), "");
+}
+
+TEST_F(DocsTest, PagesOfStoresShowTheStatementsThatInitPrints) {
+  struct Row {
+    const char *page, *language, *url;
+  };
+  for (const Row& row : {Row{"docs/sqlite.md", "sql", "sqlite:x.db"},
+                         Row{"docs/mongodb.md", "js", "mongodb://127.0.0.1"}}) {
+    const std::string printed = bare(simba({"init", "--print", "--store", row.url}).out);
+    int count = 0;
+    for (const Block& block : blocks_of(row.page)) {
+      if (block.language != row.language) continue;
+      EXPECT_THAT(printed, HasSubstr(bare(text_of(block)))) << row.page << ':' << block.line;
+      ++count;
+    }
+    EXPECT_GT(count, 0) << row.page;
+  }
+}
 
 }  // namespace
 }  // namespace simba::cli

@@ -112,7 +112,7 @@ TEST_F(DoctorServersTest, AnotherClockIsSaidAndHarmless) {
   ASSERT_EQ(ask({"init"}).code, exit_code::kOk);
   Process::Setting setting;
   setting.environment = {"SIMBA_STORE=" + store(), "LD_PRELOAD=" SIMBA_SHIFT_CLOCK,
-                         "SIMBA_CLOCK_SHIFT=-3600"};
+                         "SIMBA_TEST_CLOCK_SHIFT=-3600"};
   const auto doctor = start({"doctor"}, setting);
   EXPECT_EQ(doctor->wait(), exit_code::kOk) << doctor->out() << doctor->err();
   EXPECT_THAT(doctor->out(), ContainsRegex("warning +clock +the store's is [^\n]* ahead of ours"));

@@ -68,7 +68,12 @@ milliseconds parse_duration(std::string_view what, std::string_view text) {
 }
 
 std::string typed_duration(nanoseconds span) {
-  return std::to_string(std::chrono::floor<milliseconds>(span).count()) + "ms";
+  const auto whole = std::chrono::floor<milliseconds>(span);
+  const Unit* unit = &kUnits.front();
+  for (const Unit& larger : kUnits) {
+    if (whole != milliseconds{0} && whole % larger.span == milliseconds{0}) unit = &larger;
+  }
+  return std::to_string(whole / unit->span) + std::string(unit->name);
 }
 
 std::string print_duration(milliseconds span) {

@@ -79,5 +79,12 @@ TEST(UsageTest, SuggestsTheNearest) {
   EXPECT_EQ(nearest("frobnicate", known), "");
 }
 
+TEST(DurationTest, IsWrittenAsItMayBeTypedInTheLargestWholeUnit) {
+  for (const char* text : {"0ms", "1ms", "1500ms", "2s", "90s", "3m", "1h", "25h", "7d"}) {
+    EXPECT_EQ(typed_duration(parse_duration("x", text)), text);
+  }
+  EXPECT_EQ(typed_duration(std::chrono::microseconds{2'000'900}), "2s");
+}
+
 }  // namespace
 }  // namespace simba::cli

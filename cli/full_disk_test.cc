@@ -28,7 +28,9 @@ TEST_F(FullDiskTest, WhatCannotBePrintedIsNoSuccess) {
   ASSERT_GT(pid_in("pid"), 0);
   for (const char* words : {"ls", "ls --json", "show x", "watch x", "init --print", "doctor",
                             "config", "version", "help", "completion bash", "release x"}) {
-    EXPECT_EQ(shell(tool() + ' ' + words + " > /dev/full").code, exit_code::kUnavailable) << words;
+    const Result result = shell(tool() + ' ' + words + " > /dev/full");
+    EXPECT_EQ(result.code, exit_code::kUnavailable) << words;
+    EXPECT_EQ(result.err, "simba: cannot write to standard output: No space left on device\n");
   }
 }
 

@@ -278,8 +278,8 @@ GuardianHandle spawn_guardian(const Ward& ward) {
     if (kept > STDERR_FILENO) posix_spawn_file_actions_adddup2(&actions, kept, kept);
   }
   pid_t pid = 0;
-  const int error =
-      posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(), own_environment().data());
+  const int error = posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, argv.data(),
+                                own_environment(ward.secrets).data());
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) throw std::system_error(error, std::generic_category(), "posix_spawn");
   return {pid, std::move(ends.simba)};
@@ -304,6 +304,8 @@ GuardianHandle start_guardian(const Ward& ward) {
   if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (pid > 0) return {pid, std::move(ends.simba)};
   { const GuardianLink not_ours = std::move(ends.simba); }
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+  for (const std::string& name : ward.secrets) unsetenv(name.c_str());
   Guardian(ward, std::move(ends.guardian)).run();
 }
 

@@ -24,7 +24,8 @@ struct Ward {
   std::vector<std::string> program;
   std::string mutex;
   nanoseconds kill_after{};
-  int tty = -1;  // whose foreground the program may take; -1: none
+  int tty = -1;                        // whose foreground the program may take; -1: none
+  std::vector<std::string> secrets{};  // variables that it does not see
 };
 
 struct GuardianHandle {

@@ -57,7 +57,7 @@ before anybody else can own the mutex, also when simba is stopped or killed.
 
 Options:
   --wait DURATION        wait at most this long for the mutex; 0: not at all
-  -q, --quiet            say nothing but errors: not who is waited for, not that the store is away
+  -q, --quiet            say nothing but errors: not who is waited for
   --id LABEL             what others see as the owner; default: COUNTER:PID@HOST
   --ttl DURATION         the lease is renewed well within this (10s)
   --transition DURATION  and is free for others this much later (6s)

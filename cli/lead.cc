@@ -64,19 +64,19 @@ class Lead {
     const bool again =
         command_.restart == Restart::kAlways || (command_.restart == Restart::kOnFailure && failed);
     if (!again) {
-      if (failed) leader_.tell("the program " + what);
+      if (failed) say("the program " + what);
       code_ = code_of(outcome.status);
       return false;
     }
     failures_ = failed ? failures_ + 1 : 0;
     if (command_.hand_over_after > 0 && failures_ >= command_.hand_over_after) {
-      leader_.tell("the program " + what + ", " + std::to_string(failures_) +
-                   " times in a row: leaves '" + name_ + "' to another");
+      say("the program " + what + ", " + std::to_string(failures_) + " times in a row: leaves '" +
+          name_ + "' to another");
       leader_.give_way_for(command_.contend.ttl);
       return false;
     }
     const milliseconds delay = restart_delay(command_.delay, failures_);
-    leader_.tell("the program " + what + ": again in " + print_duration(delay));
+    say("the program " + what + ": again in " + print_duration(delay));
     return leader_.pause(delay);
   }
 

@@ -136,9 +136,21 @@ TEST_F(LeadTest, ProgramsHaveTheStandardStreamsEachTime) {
   const auto leader = lead({"--delay", "10ms", "-q"}, "echo out; echo err >&2; exit 1");
   EXPECT_TRUE(eventually([&] {
     const std::string out = leader->out(), err = leader->err();
-    return out.starts_with("out\nout\n") && err.starts_with("err\nerr\n");
+    return out.starts_with("out\nout\n") &&
+           err.starts_with("err\nsimba: the program exited with 1: again in 10 ms\nerr\n");
   })) << leader->out()
       << leader->err();
+}
+
+TEST_F(LeadTest, QuietIsAboutProgressAndNotAboutErrors) {
+  const auto leader = lead({"-q", "--restart", "never"}, "exit 3");
+  EXPECT_EQ(leader->wait(), 3);
+  EXPECT_EQ(leader->err(), "simba: the program exited with 3\n");
+  const auto lost = lead({"-q", "--ttl", "2s", "--transition", "8s"}, "echo $$ > pid; sleep 100");
+  ASSERT_GT(pid_in("pid"), 0);
+  evict("x");
+  EXPECT_TRUE(eventually([&] { return !lost->err().empty(); }));
+  EXPECT_EQ(lost->err(), "simba: lost 'x' (evicted): the program was ended\n");
 }
 
 TEST_F(LeadTest, WhatIsTypedWrongIsSaid) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <stop_token>
+#include <utility>
 
 #include "cli/duration.h"
 #include "cli/mistyped.h"
@@ -41,15 +42,16 @@ std::string why_lost(const Loss& loss) {
   return why;
 }
 
-Leader::Leader(const Duty& duty) : duty_(duty), timing_(Timing::of(duty.contend)) {
+Leader::Leader(const Duty& duty)
+    : duty_(duty), timing_(Timing::of(duty.contend)), initial_delay_(duty.contend.initial_delay) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // should a guardian die, its children become ours
   ClientOptions options;
   options.contend = duty.contend;
   options.on_event = [this](const Event& event) {
     if (event.kind == Event::Kind::kRenewed) news_.ring();
   };
-  options.log = [this](LogLevel level, std::string_view line) {
-    if (level != LogLevel::kInfo) tell(std::string(line));
+  options.log = [](LogLevel level, std::string_view line) {
+    if (level != LogLevel::kInfo) say(line);
   };
   client_.emplace(connect(duty.store, options));
   check_id(*client_, duty);
@@ -71,8 +73,8 @@ int Leader::lead(const std::function<std::optional<int>()>& serve) {
     locker_->unlock();
     if (code && stopped_by_ == 0) return *code;
     if (lost) {
-      tell("lost '" + name + "' (" + why_lost(loss) + ')' +
-           (was_ended_ ? ": the program was ended" : ""));
+      say("lost '" + name + "' (" + why_lost(loss) + ')' +
+          (was_ended_ ? ": the program was ended" : ""));
     }
     rest();
   }
@@ -80,7 +82,8 @@ int Leader::lead(const std::function<std::optional<int>()>& serve) {
 }
 
 bool Leader::acquire() {
-  const Patience patience{std::nullopt, !duty_.quiet && isatty(STDERR_FILENO) != 0};
+  const Patience patience{std::nullopt, !duty_.quiet && isatty(STDERR_FILENO) != 0,
+                          std::exchange(initial_delay_, 0ms)};
   const Waited waited = wait_for_mutex(*client_, *locker_, signals_, patience);
   if (waited.end == Wait::kAcquired) return true;
   stopped_by_ = waited.signal;
@@ -91,7 +94,7 @@ Outcome Leader::run_program() {
   const Term term = locker_->term();
   const std::stop_callback on_loss(term.lost(), [this] { news_.ring(); });
   const GuardianHandle guardian =
-      spawn_guardian({duty_.program, duty_.mutex, duty_.kill_after, terminal_.fd()});
+      spawn_guardian({duty_.program, duty_.mutex, duty_.kill_after, terminal_.fd(), duty_.secrets});
   Supervisor::Limits limits{timing_.lease()};
   limits.signals = Supervisor::OnSignal::kEnds;
   limits.streams = Supervisor::Streams::kKept;

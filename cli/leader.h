@@ -47,7 +47,7 @@ class Leader {
   bool leads() const { return locker_->is_owner(); }
   // The signal that ends all, or 0.
   int stopped_by() const { return stopped_by_; }
-  // "simba: ..." unless the user wants quiet.
+  // How it goes on: "simba: ..." unless the user wants quiet. Errors are said, whatever he wants.
   void tell(const std::string& line) const;
 
  private:
@@ -63,6 +63,7 @@ class Leader {
   const Doorbell news_;  // renewed, or lost
   std::optional<Client> client_;
   std::optional<SimbaLocker> locker_;
+  milliseconds initial_delay_;  // before the first claim of all
   int stopped_by_ = 0;
   bool was_ended_ = false;  // the program, because the mutex was lost
   nanoseconds rest_{};      // before it contends again

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include <csignal>
+#include <sstream>
 
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
@@ -88,14 +89,40 @@ TEST_F(OperatingTest, PrintsWhoHasItAndEachChangeUntilItIsInterrupted) {
   EXPECT_TRUE(shows("y is free"));
   first->signal(SIGTERM);
   first->wait();
-  EXPECT_TRUE(shows("x is free")) << watching->out();
+  EXPECT_TRUE(shows("x is free, left by first, token ")) << watching->out();
   const auto second = hold("x", "second");
   EXPECT_TRUE(shows("x is held by second, token " + token_of("x"))) << watching->out();
-  EXPECT_THAT(watching->out(), MatchesRegex("([0-9:.]+  [xy] is (free|held by [a-z]+, token "
-                                            "[0-9]+)\n)+"));
+  EXPECT_THAT(watching->out(), MatchesRegex("([0-9:.]+  [xy] is (free|(free, left|held) by [a-z]+, "
+                                            "token [0-9]+)\n)+"));
   watching->signal(SIGINT);
   EXPECT_EQ(watching->wait(), 128 + SIGINT);
   EXPECT_THAT(watching->err(), IsEmpty());
+}
+
+TEST_F(OperatingTest, WatchTellsAnEvictionFromAReleaseAndWhenItIsOver) {
+  const auto owner = hold("x", "first", {"--ttl", "2s", "--transition", "2s"});
+  const std::string token = token_of("x");
+  const auto watching = start({"watch", "x"}), json = start({"watch", "--json", "x"});
+  const auto ready = [](const Process& each) { return !each.out().empty(); };
+  ASSERT_TRUE(eventually([&] { return ready(*watching) && ready(*json); }));
+  ASSERT_EQ(simba({"release", "x"}).code, exit_code::kOk);
+  EXPECT_TRUE(eventually([&] { return watching->out().find("is free") != std::string::npos; }));
+  EXPECT_THAT(watching->out(),
+              MatchesRegex("[0-9:.]+  x is held by first, token [0-9]+\n"
+                           "[0-9:.]+  x was taken from first, token " +
+                           token +
+                           " \\(evicted\\): others may take it in at most [0-9]+ m?s\n"
+                           "[0-9:.]+  x is free\n"));
+  EXPECT_TRUE(
+      eventually([&] { return json->out().find("\"state\":\"free\"") != std::string::npos; }));
+  std::istringstream lines(json->out());
+  std::string held, evicted;
+  std::getline(lines, held);
+  std::getline(lines, evicted);
+  const Json object = Json::parse(evicted);
+  EXPECT_EQ(object["state"], "evicted");
+  EXPECT_TRUE(object["owner"].is_null());
+  EXPECT_TRUE(object["token"].is_null());
 }
 
 TEST_F(OperatingTest, WatchesAsJson) {

@@ -102,10 +102,11 @@ TEST_F(OutageTest, WhoWaitsGoesOnWaiting) {
   EXPECT_TRUE(eventually([&] { return std::filesystem::exists(file("led")); })) << waiting->err();
 }
 
-TEST_F(OutageTest, RunSaysThatTheServerIsAwayAlsoWhereNobodySeesAProgressLine) {
+TEST_F(OutageTest, ThatTheServerIsAwayIsSaidAlsoWhereNobodySeesAProgressLine) {
   server().stop();
   const auto run = begin({"run", "x", "--", "true"});
   const auto quiet = begin({"run", "-q", "y", "--", "true"});
+  const auto leader = begin({"lead", "-q", "z", "--", "true"});
   EXPECT_TRUE(says(*run, "simba: the store's trouble, tried again")) << run->err();
   EXPECT_FALSE(run->has_ended());
   const auto bounded = begin({"run", "--wait", "200ms", "x", "--", "true"});
@@ -114,7 +115,11 @@ TEST_F(OutageTest, RunSaysThatTheServerIsAwayAlsoWhereNobodySeesAProgressLine) {
   server().start();
   EXPECT_EQ(run->wait(), 0) << run->err();
   EXPECT_EQ(quiet->wait(), 0);
-  EXPECT_EQ(quiet->err(), "");
+  EXPECT_EQ(leader->wait(), 0);
+  for (const auto* each : {&quiet, &leader}) {
+    EXPECT_THAT((*each)->err(), HasSubstr("simba: the store's trouble, tried again"));
+    EXPECT_THAT((*each)->err(), Not(HasSubstr("leads")));
+  }
 }
 
 // Of a server that remembers.

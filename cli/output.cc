@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <system_error>
+
+#include "core/utf8.h"
 
 namespace simba::cli {
 namespace {
@@ -28,21 +31,16 @@ bool has_colour() {
 
 void say(std::string_view line) { write_all(STDERR_FILENO, "simba: " + std::string(line) + '\n'); }
 
-bool print(std::string_view text) { return write_all(STDOUT_FILENO, text); }
-
-std::string printable(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0xffU;
-  };
-  std::string clean;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_c1 = byte(i) == 0xc2 && byte(i + 1) < 0xa0;  // U+0080 to U+009F: two bytes
-    const bool is_shown = !is_c1 && byte(i) >= 0x20 && byte(i) != 0x7f;
-    clean += is_shown ? text[i] : '?';
-    if (is_c1) ++i;
-  }
-  return clean;
+bool print(std::string_view text) {
+  if (write_all(STDOUT_FILENO, text)) return true;
+  static const bool said = [why = std::generic_category().message(errno)] {
+    say("cannot write to standard output: " + why);
+    return true;
+  }();
+  return !said;
 }
+
+std::string printable(std::string_view text) { return core::printable(text, text.size()); }
 
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {

@@ -8,7 +8,7 @@ namespace simba::cli {
 // "simba: ..." on standard error, in one piece.
 void say(std::string_view line);
 
-// To standard output. False when it could not be written.
+// To standard output. False when it could not be written, which is said the first time.
 bool print(std::string_view text);
 
 // Names come from the store: whatever could play tricks with a terminal is replaced.

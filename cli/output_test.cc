@@ -14,7 +14,9 @@ TEST(OutputTest, NothingInANameReachesTheTerminalAsACommand) {
             "a?2Jb")
       << "U+009B is a command too";
   EXPECT_EQ(printable("caf\xc3\xa9 \xe4\xba\x8b\xc2\xa0"), "caf\xc3\xa9 \xe4\xba\x8b\xc2\xa0");
-  EXPECT_EQ(printable("\xc2"), "\xc2");
+  EXPECT_EQ(printable("\xc2"), "?");
+  EXPECT_EQ(printable("\xc2\xc2L\x9b"), "??L?")
+      << "half a character is none, and half of U+009B too";
 }
 
 TEST(OutputTest, TimesOfAStoreThatMakeNoSenseAreShownAsLongOnes) {

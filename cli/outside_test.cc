@@ -11,6 +11,7 @@ namespace simba::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class OutsideTest : public ToolTest {
  protected:
@@ -18,11 +19,12 @@ class OutsideTest : public ToolTest {
     std::ofstream(file("simba.yaml")) << text;
     chmod(file("simba.yaml").c_str(), 0644);
   }
-  Result outside(const Words& arguments) const {
+  Result outside(const Words& arguments, const Words& environment = {}) const {
     Words command{SIMBA_OUTSIDE_TOOL};
     command.insert(command.end(), arguments.begin(), arguments.end());
     Process::Setting setting;
     setting.directory = file(".");
+    setting.environment = environment;
     Process process(command, setting);
     const int code = process.wait();
     return {code, process.out(), process.err()};
@@ -44,9 +46,28 @@ TEST_F(OutsideTest, ItsPropertiesStandInItsSectionAndReachIt) {
   EXPECT_THAT(settings, ::testing::ContainsRegex("ttl +5s +simba.yaml:5"));
 }
 
+// What is ours, and what is the program's.
+TEST_F(OutsideTest, ASecretOfItsStoreIsKeptFromTheProgram) {
+  const Words environment{"OUTSIDE_PASSWORD=canary", "PGPASSWORD=of-the-program"};
+  const std::vector<Words> all{{"run"}, {"lead"}, {"schedule", "--every", "1h"}};
+  for (const Words& each : all) {
+    Words words = each;
+    words.insert(words.end(), {"--store", "outside:", "x", "--", "sh", "-c",
+                               "env > seen; [ $0 != schedule ] || "  // which does not end by itself
+                               "kill $(cut -d ' ' -f 4 /proc/$PPID/stat)",
+                               each[0]});
+    outside(words, environment);
+    EXPECT_THAT(read_file(file("seen")), Not(HasSubstr("canary"))) << each[0];
+    EXPECT_THAT(read_file(file("seen")), HasSubstr("PGPASSWORD=of-the-program")) << each[0];
+    std::filesystem::remove(file("seen"));
+  }
+}
+
 TEST_F(OutsideTest, TheUrlHasTheLastWord) {
   configure("simba:\n  outside:\n    zone: eu\n");
   EXPECT_THAT(outside({"doctor", "--store", "outside:?zone=us"}).out,
+              HasSubstr("a map of this process, in us\n"));
+  EXPECT_THAT(outside({"doctor", "--store", "outside:?x=1&zone=us&y=2"}).out,
               HasSubstr("a map of this process, in us\n"));
 }
 

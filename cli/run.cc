@@ -134,13 +134,13 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
   options.on_event = [&news](const Event& event) { news.note(event); };
   options.log = [&news](LogLevel level, std::string_view line) { news.tell(level, line); };
   const bool shows_progress = !command.quiet && isatty(STDERR_FILENO) != 0;
-  const bool speaks = !command.quiet && !shows_progress;
+  const bool speaks = !shows_progress;           // that line says it too
   if (speaks && !command.wait) news.speak_up();  // else the last line says it
   Client client = connect(command.store, options);
   check_id(client, command);
   if (!command.quiet) tell_if_new(client, command.mutex);
   SimbaLocker locker(client, command.mutex, command.contend, command.id);
-  const Patience patience{command.wait, shows_progress};
+  const Patience patience{command.wait, shows_progress, command.contend.initial_delay};
   const Waited waited = wait_for_mutex(client, locker, signals, patience);
   if (waited.end == Wait::kTooLong) return {tell_not_acquired(client, command), 0, false};
   if (waited.end == Wait::kInterrupted) return {0, waited.signal, false};
@@ -165,7 +165,7 @@ int run(const RunCommand& command) {
   Terminal terminal;
   // First of all: no thread runs yet, no store is open.
   const GuardianHandle guardian =
-      start_guardian({command.program, command.mutex, to_kill, terminal.fd()});
+      start_guardian({command.program, command.mutex, to_kill, terminal.fd(), command.secrets});
   leave(contend(command, timing, guardian, signals, terminal));
 }
 

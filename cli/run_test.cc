@@ -59,10 +59,9 @@ TEST_F(RunTest, EverythingAfterTheDashesBelongsToTheProgram) {
 TEST_F(RunTest, TellsTheProgramWhatItOwns) {
   const Result result =
       simba({"run", "--id", "me", "x/y", "--", "sh", "-c", "env | grep ^SIMBA_ | sort"},
-            {.environment = {"SIMBA_TOKEN=old", "SIMBA_OTHER=kept"}});
-  EXPECT_THAT(result.out,
-              ::testing::MatchesRegex("SIMBA_MUTEX=x/y\nSIMBA_OTHER=kept\n"
-                                      "SIMBA_OWNER=me~[0-9a-v]+\nSIMBA_TOKEN=[0-9]+\n"));
+            {.environment = {"SIMBA_TOKEN=old", "SIMBA_TEST_OTHER=kept"}});
+  EXPECT_THAT(result.out, ::testing::MatchesRegex("SIMBA_MUTEX=x/y\nSIMBA_OWNER=me~[0-9a-v]+\n"
+                                                  "SIMBA_TEST_OTHER=kept\nSIMBA_TOKEN=[0-9]+\n"));
 }
 
 TEST_F(RunTest, KeepsTheStoreFromTheProgram) {

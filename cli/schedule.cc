@@ -93,7 +93,7 @@ class Schedule {
       if (outcome.end == Outcome::End::kByItself) tell_failure(outcome);
       const milliseconds took = std::chrono::floor<milliseconds>(BootClock::now() - began);
       if (const std::uint64_t missed = rhythm_->ran()) {
-        leader_.tell("missed " + runs(missed) + ": the last one took " + print_duration(took));
+        say("missed " + runs(missed) + ": the last one took " + print_duration(took));
       }
       if (outcome.end != Outcome::End::kByItself) break;
     }
@@ -117,14 +117,13 @@ class Schedule {
     return false;
   }
 
-  void tell_failure(const Outcome& outcome) const {
+  static void tell_failure(const Outcome& outcome) {
     if (outcome.start_error != 0) {
-      leader_.tell("the program cannot be run: " +
-                   std::generic_category().message(outcome.start_error));
+      say("the program cannot be run: " + std::generic_category().message(outcome.start_error));
     } else if (WIFSIGNALED(outcome.status)) {
-      leader_.tell("the program was ended by signal " + std::to_string(WTERMSIG(outcome.status)));
+      say("the program was ended by signal " + std::to_string(WTERMSIG(outcome.status)));
     } else if (WEXITSTATUS(outcome.status) != 0) {
-      leader_.tell("the program exited with " + std::to_string(WEXITSTATUS(outcome.status)));
+      say("the program exited with " + std::to_string(WEXITSTATUS(outcome.status)));
     }
   }
 

@@ -68,6 +68,27 @@ TEST_F(ScheduleTest, AFailureIsSaidAndTheScheduleGoesOn) {
   EXPECT_FALSE(process->has_ended());
 }
 
+TEST_F(ScheduleTest, QuietIsAboutProgressAndNotAboutErrors) {
+  const auto process = schedule({"-q", "--every", "20ms"}, "sleep 0.1; echo >> runs; exit 3");
+  ASSERT_TRUE(has_lines("runs", 3));
+  EXPECT_THAT(process->err(), HasSubstr("simba: the program exited with 3\n"));
+  EXPECT_THAT(process->err(), HasSubstr("simba: missed "));
+  EXPECT_THAT(process->err(), ::testing::Not(HasSubstr("leads")));
+}
+
+// By the clock of the programs themselves.
+TEST_F(ScheduleTest, AfterCountsFromTheEndOfTheLastRun) {
+  const auto process =
+      schedule({"--after", "300ms"}, "date +%s%3N >> began; sleep 0.2; date +%s%3N >> ended");
+  ASSERT_TRUE(has_lines("ended", 4));
+  const auto began = lines("began"), ended = lines("ended");
+  ASSERT_GE(began.size(), ended.size());
+  for (std::size_t i = 1; i < ended.size(); ++i) {
+    EXPECT_GE(std::stoll(began[i]), std::stoll(ended[i - 1]) + 300) << "run " << i;
+  }
+  EXPECT_THAT(process->err(), ::testing::Not(HasSubstr("missed"))) << "none was due meanwhile";
+}
+
 TEST_F(ScheduleTest, WaitsBeforeTheFirstRun) {
   const auto process = schedule({"--every", "50ms", "--first-after", "1h"}, "echo >> runs");
   ASSERT_TRUE(eventually([&] { return process->err().find("leads 'x'") != std::string::npos; }));
@@ -113,7 +134,7 @@ class ClockTest : public ScheduleTest {
     Process::Setting setting;
     setting.directory = file(".");
     setting.environment = {"SIMBA_STORE=" + url(), "LD_PRELOAD=" SIMBA_SHIFT_CLOCK,
-                           "SIMBA_CLOCK_FILE=" + file("clock").string()};
+                           "SIMBA_TEST_CLOCK_FILE=" + file("clock").string()};
     return std::make_unique<Process>(
         Words{SIMBA_OUTSIDE_TOOL, "schedule", "--cron", "* * * * *", "--ttl", "2s", "--transition",
               "8s", "x", "--", "sh", "-c", script},

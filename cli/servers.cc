@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 
@@ -25,9 +27,12 @@ void settle_in() {
   if (value != nullptr && kAdded.ends_with(std::string("=") + value)) unsetenv(kDriverSetting);
 }
 
-std::vector<char*> own_environment() {
+std::vector<char*> own_environment(const std::vector<std::string>& without) {
   std::vector<char*> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) all.push_back(*entry);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
+    if (std::find(without.begin(), without.end(), name) == without.end()) all.push_back(*entry);
+  }
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes it
   if (std::getenv(kDriverSetting) == nullptr) all.push_back(const_cast<char*>(kAdded.data()));
   all.push_back(nullptr);

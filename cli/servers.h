@@ -17,8 +17,8 @@ void leave_to_servers_program(const std::string& url, const std::vector<std::str
 void become_servers_program(const std::vector<std::string>& words);
 
 // The environment in which the tool starts itself, ended by null: with what keeps the drivers quiet
-// while they load.
-std::vector<char*> own_environment();
+// while they load, and without the variables of these names.
+std::vector<char*> own_environment(const std::vector<std::string>& without = {});
 
 // First of all: what own_environment() added is not for the programs that the tool starts.
 void settle_in();

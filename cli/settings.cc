@@ -4,12 +4,13 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
-#include <fstream>
 #include <utility>
 
 #include "cli/duration.h"
 #include "cli/sections.h"
+#include "cli/url_file.h"
 #include "cli/usage.h"
+#include "cli/variables.h"
 #include "core/names.h"
 #include "simba/connect.h"
 
@@ -18,17 +19,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Settings::Text variable(const char* name) {
-  const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no thread yet
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
-
 struct Key {
   const char* name;
   const char* flag;  // "" where there is none
   const char* variable;
-  const char* standard;
+  const char* standard;  // "": made of others
   Settings::Text Settings::Flags::*given;
 };
 
@@ -37,8 +32,7 @@ constexpr std::array kKeys{
     Key{"ttl", "--ttl", "SIMBA_TTL", "10s", &Settings::Flags::ttl},
     Key{"transition", "--transition", "SIMBA_TRANSITION", "6s", &Settings::Flags::transition},
     Key{"initial-delay", "", "SIMBA_INITIAL_DELAY", "0s", nullptr},
-    Key{"kill-after", "--kill-after", "SIMBA_KILL_AFTER",
-        "a quarter of ttl + transition, at most 2s", &Settings::Flags::kill_after}};
+    Key{"kill-after", "--kill-after", "SIMBA_KILL_AFTER", "", &Settings::Flags::kill_after}};
 
 // The longest that any store holds.
 constexpr std::size_t kLongestWireId = 255;
@@ -53,18 +47,6 @@ const Key& key_of(const std::string& name) {
     if (name == key.name) return key;
   }
   std::abort();  // a name of ours
-}
-
-// A URL with a password is better kept in a file than in a list of variables.
-std::string first_line(const Configured& path) {
-  std::ifstream file(path.value);
-  std::string line;
-  if (!std::getline(file, line) || line.empty()) {
-    throw UsageError("no URL can be read from '" + path.value + "', which " + path.origin +
-                     " names: its first line is the URL of the store");
-  }
-  if (line.back() == '\r') line.pop_back();
-  return line;
 }
 
 bool has_parameter(const std::string& url, const std::string& name) {
@@ -107,10 +89,20 @@ std::string example_for(const std::string& section) {
   return section + "://HOST";
 }
 
+// First of all: one that is mistyped may be why something else is missing.
+Settings::Flags with_variables_checked(Settings::Flags flags) {
+  std::vector<std::string> known{"SIMBA_CONFIG", "SIMBA_STORE", "SIMBA_STORE_FILE"};
+  for (const Key& key : kKeys) known.emplace_back(key.variable);
+  check_variables(known);
+  return flags;
+}
+
 }  // namespace
 
 Settings::Settings(Flags flags)
-    : flags_(std::move(flags)), file_(find_file(flags_)), store_(with_properties(find_store())) {
+    : flags_(with_variables_checked(std::move(flags))),
+      file_(find_file(flags_)),
+      store_(with_properties(find_store())) {
   for (const std::string& section : sections_of(store_.value)) {
     const auto enabled = file_.get(section, "enabled");
     if (!enabled || enabled->value != "false") continue;
@@ -124,10 +116,10 @@ Configured Settings::find_store() const {
   if (flags_.store) return {*flags_.store, "--store"};
   if (const Text url = variable("SIMBA_STORE")) return {*url, "SIMBA_STORE"};
   if (const Text path = variable("SIMBA_STORE_FILE")) {
-    return {first_line({*path, "SIMBA_STORE_FILE"}), "SIMBA_STORE_FILE"};
+    return {url_in({*path, "SIMBA_STORE_FILE"}), "SIMBA_STORE_FILE"};
   }
   if (const auto url = file_.get("store")) return *url;
-  if (const auto path = file_.get("store-file")) return {first_line(*path), path->origin};
+  if (const auto path = file_.get("store-file")) return {url_in(*path), path->origin};
   if (const auto section = file_.first_section()) {
     throw UsageError(section->origin + ": simba." + section->value +
                      " is there, but not where the store is: add 'store: " +
@@ -150,6 +142,19 @@ Configured Settings::with_properties(Configured store) const {
     }
   }
   return store;
+}
+
+std::string Settings::exposed_by() const {
+  if (without_password(store_.value) == store_.value) return "";
+  if (store_.origin == "--store") return "--store: use SIMBA_STORE";
+  std::string path;
+  if (store_.origin == "SIMBA_STORE_FILE") {
+    path = *variable("SIMBA_STORE_FILE");
+  } else if (store_.origin.starts_with(file_.name() + ':')) {
+    const auto apart = file_.get("store") ? std::nullopt : file_.get("store-file");
+    path = apart ? apart->value : file_.name();
+  }
+  return !path.empty() && is_read_by_all(path) ? path + ": use chmod 600" : "";
 }
 
 std::optional<Configured> Settings::find(const std::string& name) const {
@@ -233,10 +238,11 @@ bool means_secret(std::string name) {
 
 std::vector<Settings::Line> Settings::lines() const {
   static_cast<void>(id());
-  static_cast<void>(kill_after());
+  const std::string kill_after_in_force = typed_duration(kill_after());
   std::vector<Line> all{{"store", without_password(store_.value), store_.origin}};
   for (const Key& key : kKeys) {
-    const Configured found = find(key.name).value_or(Configured{key.standard, "default"});
+    const char* standard = *key.standard != '\0' ? key.standard : kill_after_in_force.c_str();
+    const Configured found = find(key.name).value_or(Configured{standard, "default"});
     all.push_back({key.name, found.value, found.origin});
   }
   return all;

@@ -25,6 +25,9 @@ class Settings {
 
   // Where mutexes live. Throws UsageError where a file of the JVM project leaves it open.
   const Configured& store() const { return store_; }
+  // Where its password stands, if everybody on this host can read it there, and what to do; else
+  // empty.
+  std::string exposed_by() const;
   // What cannot work is a UsageError that names where it was said: a line, a variable, a flag. Of
   // an id that is what no store can hold; each store has a limit of its own.
   Configured id() const;

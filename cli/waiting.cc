@@ -38,13 +38,17 @@ class Progress {
   bool is_shown() const { return shown_; }
   void paint() {
     if (!shown_) return;
-    std::string line = "waiting for " + printable(mutex_) + ": ";
+    std::string who;
     try {
-      line += who_holds(client_, mutex_);
+      who = who_holds(client_, mutex_);
     } catch (const Error& error) {
-      line += std::string("the store does not answer: ") + error.what();
+      who = std::string("the store does not answer: ") + error.what();
     }
-    put(line);
+    paint(who);
+  }
+  void paint(const std::string& what) {
+    if (!shown_) return;
+    put("waiting for " + printable(mutex_) + ": " + what);
     painted_ = true;
   }
 
@@ -138,14 +142,30 @@ Waited wait_beside(Attempt& attempt, const Signals& signals, Progress& progress,
   }
 }
 
+// The signal that came first, or 0.
+int wait_at_first(const Signals& signals, Progress& progress, LocalTime until) {
+  while (BootClock::now() < until) {
+    const auto left = std::chrono::ceil<milliseconds>(until - BootClock::now());
+    progress.paint("it is asked for in " + print_duration(left) + " (initial-delay)");
+    pollfd source{signals.fd(), POLLIN, 0};
+    poll(&source, 1, poll_timeout(until, progress.is_shown()));
+    if (const int signal = interruption(signals)) return signal;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Waited wait_for_mutex(Client& client, SimbaLocker& locker, const Signals& signals,
                       const Patience& patience) {
+  Progress progress(client, locker.mutex(), patience.shows_progress);
+  if (patience.delay > 0ms) {
+    const int signal = wait_at_first(signals, progress, BootClock::now() + patience.delay);
+    if (signal != 0) return {Wait::kInterrupted, signal};
+  }
   const LocalTime until = patience.wait ? BootClock::now() + *patience.wait : LocalTime::max();
   if (locker.try_lock()) return {Wait::kAcquired, 0};
   if (patience.wait == milliseconds{0}) return {Wait::kTooLong, 0};
-  Progress progress(client, locker.mutex(), patience.shows_progress);
   progress.paint();
   Attempt attempt(locker);
   return wait_beside(attempt, signals, progress, until);

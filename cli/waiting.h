@@ -12,6 +12,7 @@ namespace simba::cli {
 struct Patience {
   std::optional<milliseconds> wait;  // none: as long as it takes
   bool shows_progress = false;       // a line on the terminal, once a second
+  milliseconds delay{0};             // before the first claim; `wait` is counted from there
 };
 
 enum class Wait { kAcquired, kTooLong, kInterrupted };

@@ -13,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "cli/doorbell.h"
+#include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/mistyped.h"
 #include "cli/output.h"
@@ -25,16 +26,28 @@
 namespace simba::cli {
 namespace {
 
+using namespace std::chrono_literals;
+
 // Who has it now, as far as an observer knows.
 struct Sighting {
   std::string mutex, owner;
   Token token = 0;
+  milliseconds evicted_for{0};  // the owner's name was taken away, and its lease runs that long
 
-  friend bool operator==(const Sighting&, const Sighting&) = default;
+  bool is_evicted() const { return evicted_for > milliseconds{0}; }
+  bool is_same(const Sighting& other) const {
+    return owner == other.owner && token == other.token && is_evicted() == other.is_evicted();
+  }
 };
 
 Sighting sighting_of(const std::string& mutex, const MutexOwner& owner) {
-  return {mutex, owner.id, owner.id.empty() ? 0 : owner.token};
+  return {mutex, owner.id, owner.id.empty() ? 0 : owner.token, {}};
+}
+
+Sighting sighting_of(const OwnerView& view) {
+  const bool evicted = !view.free && view.owner.empty();
+  return {view.mutex, view.owner, view.owner.empty() ? 0 : view.token,
+          evicted ? std::max(view.lease_left, milliseconds{1}) : milliseconds{0}};
 }
 
 // What the observers have seen, for the thread that writes.
@@ -94,17 +107,26 @@ std::string json_of(const Sighting& seen) {
   nlohmann::ordered_json object;
   object["time"] = time_of_day(Zone::kUtc, "%Y-%m-%dT%H:%M:%S") + 'Z';
   object["mutex"] = seen.mutex;
-  object["state"] = seen.owner.empty() ? "free" : "held";
+  object["state"] = seen.is_evicted() ? "evicted" : seen.owner.empty() ? "free" : "held";
   object["owner"] = or_null(seen.owner);
   object["label"] = or_null(label_of(seen.owner));
   object["token"] = seen.token == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(seen.token);
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
-std::string text_of(const Sighting& seen) {
+// `before`: the owner until now, or empty.
+std::string text_of(const Sighting& seen, const Sighting& before) {
   const std::string time = styled(Style::kDim, time_of_day(Zone::kLocal, "%H:%M:%S"));
   const std::string mutex = time + "  " + printable(seen.mutex);
-  if (seen.owner.empty()) return mutex + " is free\n";
+  const std::string who = before.owner.empty() ? ""
+                                               : printable(label_of(before.owner)) + ", token " +
+                                                     std::to_string(before.token);
+  if (seen.is_evicted()) {
+    return mutex + " was taken from " + (who.empty() ? "its owner" : who) +
+           " (evicted): others may take it in at most " + print_duration(seen.evicted_for) + '\n';
+  }
+  if (seen.owner.empty())
+    return mutex + " is free" + (who.empty() ? "" : ", left by " + who) + '\n';
   return mutex + " is held by " + printable(label_of(seen.owner)) + ", token " +
          std::to_string(seen.token) + '\n';
 }
@@ -114,17 +136,36 @@ class Log {
  public:
   explicit Log(Format format) : format_(format) {}
 
+  bool is_news(const Sighting& seen) const {
+    const auto last = last_.find(seen.mutex);
+    if (last == last_.end()) return true;
+    const auto& [before, at] = last->second;
+    // An observer hears no more of an owner that was evicted: it is free when its lease is over.
+    const bool is_still_evicted = before.is_evicted() && BootClock::now() < at + before.evicted_for;
+    return !before.is_same(seen) && !(is_still_evicted && seen.owner.empty());
+  }
   // False when nobody reads it any more.
   bool note(const Sighting& seen) {
-    const auto [last, is_first] = last_.try_emplace(seen.mutex, seen);
-    if (!is_first && std::exchange(last->second, seen) == seen) return true;
-    return print(format_ == Format::kJson ? json_of(seen) : text_of(seen));
+    if (!is_news(seen)) return true;
+    const Sighting before = std::exchange(last_[seen.mutex], {seen, BootClock::now()}).first;
+    return print(format_ == Format::kJson ? json_of(seen) : text_of(seen, before));
   }
 
  private:
   const Format format_;
-  std::map<std::string, Sighting> last_;
+  std::map<std::string, std::pair<Sighting, LocalTime>> last_;  // by mutex, and when
 };
+
+// An observer is not told whether an owner went or was evicted: the store is asked.
+Sighting looked_into(Client& client, Sighting seen) {
+  if (!seen.owner.empty()) return seen;
+  try {
+    const Sighting now = sighting_of(OwnerView(seen.mutex, client.observe(seen.mutex, 1s)));
+    return now.is_evicted() ? now : seen;
+  } catch (const Error&) {
+    return seen;  // the observers say that the store is away
+  }
+}
 
 constexpr int kQuietMs = 1'000;
 
@@ -152,9 +193,7 @@ int watch(const WatchCommand& command) {
   Log log(command.format);
   for (const std::string& mutex : command.mutexes) {
     const OwnerView now(mutex, client.observe(mutex));
-    if (!log.note({mutex, now.owner, now.owner.empty() ? 0 : now.token})) {
-      return exit_code::kUnavailable;
-    }
+    if (!log.note(sighting_of(now))) return exit_code::kUnavailable;
     if (!now.free || now.token != 0) continue;
     const std::string meant = suggest_mutex(client, mutex);
     if (!meant.empty()) say("nobody ever held '" + printable(mutex) + "'" + meant);
@@ -171,12 +210,14 @@ int watch(const WatchCommand& command) {
       die_by(signal);
     }
     const std::deque<Sighting> seen = sightings.take();
-    bool is_read =
-        std::all_of(seen.begin(), seen.end(), [&](const Sighting& each) { return log.note(each); });
+    bool is_read = std::all_of(seen.begin(), seen.end(), [&](const Sighting& each) {
+      return !log.is_news(each) || log.note(looked_into(client, each));
+    });
     // What was over before an observer's first answer is told by nobody.
     for (std::size_t i = 0; seen.empty() && i < services.size(); ++i) {
       if (services[i]->status() != Status::kRunning) continue;
-      is_read = log.note(sighting_of(command.mutexes[i], services[i]->after_owner())) && is_read;
+      const Sighting now = sighting_of(command.mutexes[i], services[i]->after_owner());
+      if (log.is_news(now)) is_read = log.note(looked_into(client, now)) && is_read;
     }
     if (!is_read) return exit_code::kUnavailable;
   }

@@ -1,5 +1,7 @@
 #include "stores/mysql/administration.h"
 
+#include <cstdlib>
+
 #include "stores/mysql/schema.h"
 
 namespace simba::mysql {
@@ -30,6 +32,12 @@ Preparation prepare(std::string_view url, Prepare how) {
                    (ran.empty() ? " was there already"
                     : altered   ? " is up to date now"
                                 : " is made")};
+}
+
+std::vector<std::string> secrets(std::string_view url) {
+  const char* password = std::getenv("MYSQL_PWD");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  const bool is_taken = password != nullptr && mysql_options(url).password == password;
+  return is_taken ? std::vector<std::string>{"MYSQL_PWD"} : std::vector<std::string>{};
 }
 
 }  // namespace simba::mysql

@@ -108,7 +108,7 @@ TEST_F(MysqlServerTest, InTheHourThatComesTwiceTimesAreRight) {
     const std::int64_t shift = when - std::time(nullptr);
     start({.config = {},
            .environment = {"TZ=CET-1CEST,M3.5.0,M10.5.0/3", "LD_PRELOAD=" SIMBA_SHIFT_CLOCK,
-                           "SIMBA_CLOCK_SHIFT=" + std::to_string(shift)}});
+                           "SIMBA_TEST_CLOCK_SHIFT=" + std::to_string(shift)}});
     const auto off = [&](std::int64_t seconds) {
       return std::abs(seconds - (std::time(nullptr) + shift));
     };

@@ -73,4 +73,12 @@ Preparation prepare(std::string_view url, Prepare how) {
                                                : " is made")};
 }
 
+std::vector<std::string> secrets(std::string_view url) {
+  const Endpoint endpoint(postgres_options(url));
+  for (const auto& [keyword, value] : endpoint.candidates().front()) {
+    if (keyword == "password") return {};  // libpq asks no further
+  }
+  return {"PGPASSWORD"};
+}
+
 }  // namespace simba::postgres

@@ -119,6 +119,9 @@ void Endpoint::read_conninfo() {
     refuse("the connection string names " + std::to_string(count) + " hosts and " +
            std::to_string(ports.size()) + " ports");
   }
+  for (const std::string& port : ports) {  // libpq says it only when it connects
+    if (!port.empty()) kit::parse_number("postgres", "a port", port, 1, 65'535);
+  }
   const auto nth = [](const std::vector<std::string>& list, std::size_t i) {
     return list[std::min(i, list.size() - 1)];
   };

@@ -71,6 +71,9 @@ TEST(PostgresUrl, SaysWhatIsWrongAndWhatWasMeant) {
   EXPECT_THAT(why("postgresql://db/app?table"), HasSubstr("has no value"));
   EXPECT_THAT(why("postgresql://db/app?connect_timeout=0"), HasSubstr("1 to 3600"));
   EXPECT_THAT(why("postgresql://a:1,b:2,c:3/app?port=1,2"), HasSubstr("hosts"));
+  for (const char* port : {"x", "0", "65536", "1,x"}) {
+    EXPECT_THAT(why("postgresql://a,b/app?port=" + std::string(port)), HasSubstr("1 to 65535"));
+  }
   EXPECT_THAT(why("mysql://db"), HasSubstr("begins with postgresql:"));
   for (const char* table : {"", "a.b.c", "a b", "a\"b", "a;b", "1a", ".a", "a."}) {
     EXPECT_THAT(why("postgresql://db/app?table=" + std::string(table)), HasSubstr("letters"))
