@@ -13,6 +13,8 @@ constexpr nanoseconds kStep = 1ms;
 constexpr int kMostAmbushesInCalm = 5;
 // A server that was started again is left alone for a while, or nobody would ever own anything.
 constexpr nanoseconds kServerRest = 3s;
+// So long others may take to agree on who leads now.
+constexpr nanoseconds kElection = 60s;
 
 }  // namespace
 
@@ -30,7 +32,10 @@ Attack::Attack(const Plan& plan, const Target& target)
     kinds_.insert(kinds_.end(), {FaultKind::kDelay, FaultKind::kStall, FaultKind::kCut,
                                  FaultKind::kReset, FaultKind::kMute});
   }
-  if (target.server) kinds_.push_back(FaultKind::kServerKill);
+  if (target.server) {
+    kinds_.push_back(target.server->has_heir ? FaultKind::kFailover : FaultKind::kServerKill);
+  }
+  outcome_.forgets = target.forgets;
   if (target.step_clock)
     kinds_.insert(kinds_.end(), {FaultKind::kClockStep, FaultKind::kClockStep});
 }
@@ -40,14 +45,14 @@ void Attack::watch(nanoseconds every, std::function<void(const Crowd&)> look) {
   watch_ = std::move(look);
 }
 
-Outcome Attack::run(Until until) {
+Outcome Attack::run(const std::string& until_broken) {
   plan_.save();
   outcome_.began = BootClock::now();
   for (int client = 0; client < plan_.clients; ++client) crowd_.start(client);
   await_owners(outcome_.began);
   if (!has_owners(outcome_.began))
     throw std::runtime_error("nobody owned a mutex, before any fault");
-  attack(BootClock::now() + plan_.length, until == Until::kBroken);
+  attack(BootClock::now() + plan_.length, until_broken);
   calm();
   crowd_.end();
   outcome_.ended = BootClock::now();
@@ -65,6 +70,11 @@ void Attack::pass(LocalTime until) {
 }
 
 void Attack::keep_going() {
+  // Whoever waits for us meanwhile (a client to go on, a server to come back) is not to blame.
+  const LocalTime now = BootClock::now();
+  if (last_round_ != LocalTime{})
+    outcome_.held_up = std::max<nanoseconds>(outcome_.held_up, now - last_round_);
+  last_round_ = now;
   ambush_.step();
   for (int client = 0; client < plan_.clients; ++client) crowd_.check(client);
   while (!agenda_.empty() && agenda_.begin()->first <= BootClock::now()) {
@@ -86,17 +96,26 @@ void Attack::later(nanoseconds span, std::function<void()> action) {
   agenda_.emplace(BootClock::now() + span, std::move(action));
 }
 
-void Attack::attack(LocalTime until, bool ends_when_broken) {
+void Attack::attack(LocalTime until, const std::string& until_broken) {
   if (watch_) watch_due_ = BootClock::now();
   // First of all and without any other fault, so that it succeeds.
   lay_ambush();
   while (ambush_.is_laid() && BootClock::now() < until) {
     pass(BootClock::now() + 10ms);
   }
+  // And a failover, however long the others take to agree.
+  if (target_.server && target_.server->has_heir) {
+    const LocalTime before = BootClock::now();
+    fail_over();
+    while (server_is_down_) pass(BootClock::now() + 10ms);
+    until += BootClock::now() - before;
+  }
+  // So far that nobody can overlook it: a clock is seen to be off once in every run.
+  if (target_.step_clock) step_clock(-nanoseconds{plan_.lease()} / 3);
   while (BootClock::now() < until) {
     strike();
     pass(std::min(until, BootClock::now() + span(plan_.least_rest, plan_.most_rest)));
-    if (ends_when_broken && is_broken()) {
+    if (!until_broken.empty() && is_broken(until_broken)) {
       outcome_.is_cut_short = true;
       return;
     }
@@ -107,6 +126,7 @@ void Attack::attack(LocalTime until, bool ends_when_broken) {
 // die and do not come back, and each mutex finds another.
 void Attack::calm() {
   watch_due_ = LocalTime::max();
+  is_calm_ = true;
   while (!agenda_.empty()) {
     const auto action = std::move(agenda_.begin()->second);
     agenda_.erase(agenda_.begin());
@@ -119,6 +139,7 @@ void Attack::calm() {
   for (Fault& fault : outcome_.faults) fault.end = std::min(fault.end, outcome_.calm_since);
   if (outcome_.is_cut_short) return;
   await_owners(outcome_.calm_since);
+  if (!has_owners(outcome_.calm_since)) return;  // that is the verdict
   for (int tries = 0; lost() == 0 && tries < kMostAmbushesInCalm; ++tries) {
     lay_ambush();
     while (ambush_.is_laid()) pass(BootClock::now() + 10ms);
@@ -141,8 +162,10 @@ void Attack::strike() {
       return lay_ambush();
     case FaultKind::kServerKill:
       return kill_server();
+    case FaultKind::kFailover:
+      return fail_over();
     case FaultKind::kClockStep:
-      return step_clock();
+      return step_clock(harmless_step());
     default:
       return strike_network(kind);
   }
@@ -195,42 +218,90 @@ void Attack::kill_server() {
   server_is_down_ = true;
   outcome_.faults.push_back({FaultKind::kServerKill, -1, now, now + length});
   target_.server->kill();
-  later(length, [this] {
-    target_.server->launch();
-    server_is_down_ = false;
-    server_rests_until_ = BootClock::now() + std::max<nanoseconds>(kServerRest, 2 * plan_.lease());
+  later(length, [this] { end_server_fault(); });
+}
+
+void Attack::end_server_fault() {
+  target_.server->launch();
+  server_is_down_ = false;
+  server_rests_until_ = BootClock::now() + std::max<nanoseconds>(kServerRest, 2 * plan_.lease());
+}
+
+void Attack::fail_over() {
+  const LocalTime now = BootClock::now();
+  if (server_is_down_ || now < server_rests_until_ || !target_.server->is_ready()) return;
+  server_is_down_ = true;
+  const std::size_t fault = outcome_.faults.size();
+  outcome_.faults.push_back({FaultKind::kFailover, -1, now, now + kElection});
+  target_.server->kill();
+  await_heir(fault, now + kElection);
+}
+
+void Attack::await_heir(std::size_t fault, LocalTime until) {
+  later(100ms, [this, fault, until] {
+    const bool has_heir = target_.server->has_heir();
+    if (!has_heir && !is_calm_ && BootClock::now() < until) return await_heir(fault, until);
+    if (has_heir) ++outcome_.failovers_seen;
+    end_server_fault();
+    outcome_.faults.at(fault).end = BootClock::now();
   });
 }
 
-// One client stays in any case.
+// Of each mutex whoever wrote last. One client stays in any case.
 void Attack::kill_owners() {
   constexpr std::size_t kLatest = 1;
   const LocalTime now = BootClock::now();
   int left = plan_.clients;
   for (const History& history : crowd_.histories(kLatest)) {
+    const Lane* owner = nullptr;
     for (const Lane& lane : history.lanes) {
-      const bool owns = !lane.records.empty() && now - lane.records.back().after < 100ms;
-      const auto at = static_cast<std::size_t>(lane.client);
-      if (!owns || is_struck_.at(at) || left <= 1) continue;
-      is_struck_.at(at) = true;
-      --left;
-      crowd_.kill(lane.client);
-      outcome_.faults.push_back({FaultKind::kKill, lane.client, now, now});
+      if (lane.records.empty()) continue;
+      if (owner == nullptr || lane.records.back().after > owner->records.back().after)
+        owner = &lane;
     }
+    if (owner == nullptr || is_struck_.at(static_cast<std::size_t>(owner->client)) || left <= 1)
+      continue;
+    is_struck_.at(static_cast<std::size_t>(owner->client)) = true;
+    --left;
+    crowd_.kill(owner->client);
+    outcome_.faults.push_back({FaultKind::kKill, owner->client, now, now});
   }
 }
 
 // Within what is promised to be harmless: forward less than the margin in a lease, back any.
-void Attack::step_clock() {
+nanoseconds Attack::harmless_step() {
   const nanoseconds margin = std::max<nanoseconds>(50ms, plan_.lease() / 100);
-  const nanoseconds step =
-      dice_.chance(0.5) ? dice_.between(margin / 10, margin * 8 / 10) : -span(0.01, 0.3);
+  return dice_.chance(0.5) ? dice_.between(margin / 10, margin * 8 / 10) : -span(0.01, 0.3);
+}
+
+void Attack::step_clock(nanoseconds by) {
   const LocalTime now = BootClock::now();
   if (now < clock_rests_until_) return;
   clock_rests_until_ = now + 2 * nanoseconds{plan_.lease()};
-  clock_offset_ += step;
+  clock_offset_ += by;
   outcome_.faults.push_back({FaultKind::kClockStep, -1, now, now});
   target_.step_clock(clock_offset_);
+  if (sees_step(by)) ++outcome_.steps_seen;
+}
+
+// The server's answer was given between two looks at our own clock: it is as far off as it was told
+// to be, and cannot be as far off as it was before. An answer that took too long says neither.
+bool Attack::sees_step(nanoseconds by) const {
+  constexpr int kReadings = 5;
+  constexpr nanoseconds kCoarse = 2ms;  // some tell whole milliseconds
+  if (server_is_down_ || !target_.server->is_ready()) return false;
+  for (int reading = 0; reading < kReadings; ++reading) {
+    const nanoseconds before = std::chrono::system_clock::now().time_since_epoch();
+    const auto said = target_.read_clock();
+    const nanoseconds after = std::chrono::system_clock::now().time_since_epoch();
+    const auto can_be = [&](nanoseconds off) {
+      return before + off - kCoarse <= *said && *said <= after + off + kCoarse;
+    };
+    if (!said) continue;
+    if (!can_be(clock_offset_)) return false;
+    if (!can_be(clock_offset_ - by)) return true;
+  }
+  return false;
 }
 
 void Attack::lay_ambush() {
@@ -239,16 +310,24 @@ void Attack::lay_ambush() {
 
 // --- what is seen --------------------------------------------------------------------------------
 
-bool Attack::is_broken() const {
+bool Attack::is_broken(const std::string& promise) const {
   for (const History& history : crowd_.histories()) {
-    if (!check(history, 1).empty()) return true;
+    for (const Violation& violation : check(history)) {
+      if (violation.promise == promise) return true;
+    }
   }
   return false;
 }
 
+// Longer than the bound, and than what the machine stood still: a mutex that has no owner by then
+// is dead, and by how much one is late says something.
 void Attack::await_owners(LocalTime since) {
-  const LocalTime patience = since + plan_.bound() + 5s;  // by how much it is late says something
-  while (!has_owners(since) && BootClock::now() < patience) pass(BootClock::now() + 10ms);
+  LocalTime now = since;
+  const auto is_patient = [&] {
+    now = BootClock::now();
+    return now - since - stood_still(heartbeat_.stalls(), since, now) < plan_.bound() + 5s;
+  };
+  while (!has_owners(since) && is_patient()) pass(BootClock::now() + 10ms);
 }
 
 bool Attack::has_owners(LocalTime since) const {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 #include "testing/dice.h"
@@ -18,29 +19,33 @@ namespace simba::torture {
 // Threads: one.
 class Attack {
  public:
-  enum class Until { kEnd, kBroken };  // kBroken: ends as soon as a promise is seen broken
-
   Attack(const Plan& plan, const Target& target);
 
   // Looks at the clients so often, from the first fault to the last. Before run().
   void watch(nanoseconds every, std::function<void(const Crowd&)> look);
 
-  Outcome run(Until until = Until::kEnd);
+  // With a promise ("P1") it ends as soon as that one is seen broken.
+  Outcome run(const std::string& until_broken = {});
 
  private:
   // Until then, and what has to happen meanwhile.
   void pass(LocalTime until);
   void keep_going();
-  void attack(LocalTime until, bool ends_when_broken);
+  void attack(LocalTime until, const std::string& until_broken);
   void calm();
   void strike();
   void strike_client(FaultKind kind);
   void strike_network(FaultKind kind);
   void kill_owners();
   void kill_server();
-  void step_clock();
+  void fail_over();
+  void await_heir(std::size_t fault, LocalTime until);
+  void end_server_fault();
+  void step_clock(nanoseconds by);
+  nanoseconds harmless_step();
+  bool sees_step(nanoseconds by) const;
   void lay_ambush();
-  bool is_broken() const;
+  bool is_broken(const std::string& promise) const;
   bool has_owners(LocalTime since) const;
   void await_owners(LocalTime since);
   std::uint64_t lost() const;
@@ -58,8 +63,8 @@ class Attack {
   std::function<void(const Crowd&)> watch_;
   nanoseconds watch_every_{0};
   LocalTime watch_due_ = LocalTime::max();
-  bool server_is_down_ = false;
-  LocalTime server_rests_until_{}, clock_rests_until_{};
+  bool server_is_down_ = false, is_calm_ = false;
+  LocalTime last_round_{}, server_rests_until_{}, clock_rests_until_{};
   nanoseconds clock_offset_{0};
   Outcome outcome_;
   Ambush ambush_;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 
 #include "testing/servers/loopback.h"
@@ -48,6 +49,20 @@ class Numbers {
   std::vector<Count> counts_;
 };
 
+std::string ask_mariadb(const std::filesystem::path& socket, const std::string& what) {
+  return said({"mariadb", "--no-defaults", "--socket=" + socket.string(), "--user=root", "--batch",
+               "--skip-column-names", "--execute=" + what});
+}
+
+// A number of microseconds behind a marker.
+std::optional<nanoseconds> time_in(const std::string& text, const std::string& marker) {
+  Numbers numbers(text);
+  numbers.add(marker, {});
+  const std::vector<Count> found = std::move(numbers).counts();
+  if (found.empty()) return std::nullopt;
+  return std::chrono::microseconds{static_cast<std::int64_t>(found.front().value)};
+}
+
 Count rows() { return {"rows", 0, kRowShare, kRows}; }
 Count connections() { return {"connections", 0, kShare, kConnections}; }
 
@@ -73,10 +88,12 @@ std::vector<Count> count_redis(const std::filesystem::path& socket) {
 }
 
 std::vector<Count> count_postgres(const std::string& url) {
-  Numbers numbers(said({"psql", "-XAt", "-c", "SELECT 'rows=' || count(*) FROM simba_mutex", "-c",
-                        "SELECT 'connections=' || count(*) FROM pg_stat_activity "
-                        "WHERE backend_type = 'client backend'",
-                        "-c", "SELECT 'table=' || pg_table_size('simba_mutex') / 1024", url}));
+  const std::string sessions =
+      "SELECT 'connections=' || count(*) FROM pg_stat_activity WHERE backend_type = 'client "
+      "backend'";
+  Numbers numbers(
+      said({"psql", "-XAt", "-c", "SELECT 'rows=' || count(*) FROM simba_mutex", "-c", sessions,
+            "-c", "SELECT 'table=' || pg_table_size('simba_mutex') / 1024", url}));
   numbers.add("\nrows=", rows());
   numbers.add("\nconnections=", connections());
   // Dead rows are cleared away by the server when it thinks fit.
@@ -85,12 +102,11 @@ std::vector<Count> count_postgres(const std::string& url) {
 }
 
 std::vector<Count> count_mariadb(const std::filesystem::path& socket) {
-  Numbers numbers(said({"mariadb", "--no-defaults", "--socket=" + socket.string(), "--user=root",
-                        "--batch", "--skip-column-names",
-                        "--execute=SELECT concat('rows=', count(*)) FROM simba_db.simba_mutex; "
-                        "SELECT concat('connections=', variable_value) FROM "
-                        "information_schema.global_status WHERE variable_name = "
-                        "'THREADS_CONNECTED'"}));
+  Numbers numbers(
+      ask_mariadb(socket,
+                  "SELECT concat('rows=', count(*)) FROM simba_db.simba_mutex; "
+                  "SELECT concat('connections=', variable_value) FROM "
+                  "information_schema.global_status WHERE variable_name = 'THREADS_CONNECTED'"));
   numbers.add("\nrows=", rows());
   numbers.add("\nconnections=", connections());
   return std::move(numbers).counts();
@@ -113,6 +129,46 @@ std::vector<Count> count_mongodb(const AskMongodb& ask) try {
   return std::move(numbers).counts();
 } catch (const std::runtime_error&) {
   return {};
+}
+
+std::optional<nanoseconds> clock_of_redis(const std::filesystem::path& socket) {
+  // In a script, as the store asks for it.
+  const std::string script =
+      "local t = redis.call('TIME') return 't=' .. t[1] .. string.format('%06d', t[2])";
+  return time_in(said({"redis-cli", "-s", socket.string(), "--raw", "EVAL", script, "0"}), "t=");
+}
+
+std::optional<nanoseconds> clock_of_postgres(const std::string& url) {
+  const std::string question =
+      "SELECT 't=' || floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
+  return time_in(said({"psql", "-XAt", "-c", question, url}), "t=");
+}
+
+std::optional<nanoseconds> clock_of_mariadb(const std::filesystem::path& socket) {
+  return time_in(
+      ask_mariadb(socket,
+                  "SELECT concat('t=', CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED))"),
+      "t=");
+}
+
+// "localTime" : { "$date" : "2026-11-16T11:40:12.345Z" }
+std::optional<nanoseconds> clock_of_mongodb(const AskMongodb& ask) try {
+  const std::string marker = "\"localTime\" : { \"$date\" : \"",
+                    text = ask(R"({"hello": 1})", "admin");
+  const std::size_t at = text.find(marker);
+  if (at == text.npos) return std::nullopt;
+  std::istringstream date(text.substr(at + marker.size()));
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0;
+  double second = 0;
+  char mark = 0;
+  // The dashes are read as signs.
+  date >> year >> month >> day >> mark >> hour >> mark >> minute >> mark >> second;
+  if (!date) return std::nullopt;
+  const std::chrono::sys_days midnight{std::chrono::year{year} / -month / -day};
+  return midnight.time_since_epoch() + std::chrono::hours{hour} + std::chrono::minutes{minute} +
+         std::chrono::duration_cast<nanoseconds>(std::chrono::duration<double>{second});
+} catch (const std::runtime_error&) {
+  return std::nullopt;
 }
 
 }  // namespace simba::torture

@@ -3,61 +3,96 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <set>
 
 namespace simba::torture {
 namespace {
 
-// All records with one token that count for a rule: what is needed of them is two of their ends.
+struct Who {
+  int client = 0;
+  Token token = 0;
+};
+std::string by(const Who& who) {
+  return "client " + std::to_string(who.client) + " with token " + std::to_string(who.token);
+}
+
+// All records with one rank that count for a rule: what is needed of them is two of their ends.
 struct Evidence {
   LocalTime first_end = LocalTime::max();
   LocalTime last_begin = LocalTime::min();
-  int first_client = 0, last_client = 0;
+  Who first, last;
 };
-using ByToken = std::map<Token, Evidence, std::greater<>>;  // the largest first
+template <class Rank>
+using ByRank = std::map<Rank, Evidence, std::greater<>>;  // the largest first
 
-template <class Counts>
-ByToken gather(const History& history, const Counts& counts) {
-  ByToken found;
+// `rank_of` says where a record stands; none: it does not count for the rule.
+template <class Rank, class RankOf>
+ByRank<Rank> gather(const History& history, const RankOf& rank_of) {
+  ByRank<Rank> found;
   for (const Lane& lane : history.lanes) {
     for (const Record& record : lane.records) {
-      if (!counts(record)) continue;
-      Evidence& evidence = found[record.token];
+      const std::optional<Rank> rank = rank_of(record);
+      if (!rank) continue;
+      Evidence& evidence = found[*rank];
       if (record.after < evidence.first_end) {
         evidence.first_end = record.after;
-        evidence.first_client = lane.client;
+        evidence.first = {lane.client, record.token};
       }
       if (record.before > evidence.last_begin) {
         evidence.last_begin = record.before;
-        evidence.last_client = lane.client;
+        evidence.last = {lane.client, record.token};
       }
     }
   }
   return found;
 }
 
-std::string by(int client, Token token) {
-  return "client " + std::to_string(client) + " with token " + std::to_string(token);
-}
-
-// From the largest token down: what a smaller one did must have begun before the earliest end among
+// From the largest rank down: what a smaller one did must have begun before the earliest end among
 // the larger ones.
-void check_order(const History& history, const ByToken& found, const std::string& promise,
+template <class Rank>
+void check_order(const History& history, const ByRank<Rank>& found, const std::string& promise,
                  const std::string& did, std::vector<Violation>& into) {
   const Evidence* earliest = nullptr;
-  Token earliest_token = 0;
-  for (const auto& [token, evidence] : found) {
+  for (const auto& [rank, evidence] : found) {
     if (earliest != nullptr && evidence.last_begin > earliest->first_end) {
       const auto late = std::chrono::duration_cast<std::chrono::microseconds>(evidence.last_begin -
                                                                               earliest->first_end);
       into.push_back({promise,
-                      history.mutex + ": " + by(evidence.last_client, token) + did + ' ' +
-                          std::to_string(late.count()) + " us after " +
-                          by(earliest->first_client, earliest_token),
+                      history.mutex + ": " + by(evidence.last) + did + ' ' +
+                          std::to_string(late.count()) + " us after " + by(earliest->first),
                       evidence.last_begin});
     }
-    if (earliest == nullptr || evidence.first_end < earliest->first_end) {
-      earliest = &evidence;
-      earliest_token = token;
+    if (earliest == nullptr || evidence.first_end < earliest->first_end) earliest = &evidence;
+  }
+}
+
+// When each term was first seen to own.
+std::map<std::uint64_t, LocalTime> begins(const History& history) {
+  std::map<std::uint64_t, LocalTime> found;
+  for (const Lane& lane : history.lanes) {
+    for (const Record& record : lane.records) {
+      if (record.kind != Record::Kind::kLook || !record.is_owner) continue;
+      const auto [it, is_new] = found.try_emplace(record.term, record.before);
+      it->second = std::min(it->second, record.before);
+    }
+  }
+  return found;
+}
+
+// A client writes down one thing after the other.
+void check_ends(const History& history, std::vector<Violation>& into) {
+  for (const Lane& lane : history.lanes) {
+    std::set<std::uint64_t> ended;
+    for (const Record& record : lane.records) {
+      if (record.kind != Record::Kind::kLook) continue;
+      if (!record.is_owner) {
+        ended.insert(record.term);
+      } else if (ended.erase(record.term) > 0) {  // said once, and not at every look
+        into.push_back(
+            {"R4",
+             history.mutex + ": " + by({lane.client, record.token}) + " owns again what had ended",
+             record.before});
+      }
     }
   }
 }
@@ -70,10 +105,10 @@ void check_tokens(const History& history, std::vector<Violation>& into) {
       const auto [it, is_new] = terms.try_emplace(record.token, record.term);
       if (is_new || it->second == record.term) continue;
       it->second = record.term;
-      into.push_back(
-          {"P2",
-           history.mutex + ": " + by(lane.client, record.token) + " has the token of another term",
-           record.before});
+      into.push_back({"P2",
+                      history.mutex + ": " + by({lane.client, record.token}) +
+                          " has the token of another term",
+                      record.before});
     }
   }
 }
@@ -83,13 +118,21 @@ void check_tokens(const History& history, std::vector<Violation>& into) {
 std::vector<Violation> check(const History& history, std::size_t most) {
   using Kind = Record::Kind;
   std::vector<Violation> found;
-  const auto in_ttl = [](const Record& r) { return r.kind == Kind::kLook && r.is_in_ttl; };
-  const auto owner = [](const Record& r) { return r.kind == Kind::kLook && r.is_owner; };
-  const auto applied = [](const Record& r) { return r.kind == Kind::kFenced; };
-  check_order(history, gather(history, in_ttl), "P1", " is in its ttl", found);
-  check_order(history, gather(history, owner), "P1b", " is owner", found);
+  const auto token_if = [](const Record& record, bool counts) {
+    return record.kind == Kind::kLook && counts ? std::optional(record.token) : std::nullopt;
+  };
+  const auto in_ttl = [&](const Record& record) { return token_if(record, record.is_in_ttl); };
+  const auto owner = [&](const Record& record) { return token_if(record, record.is_owner); };
+  const auto applied = [first = begins(history)](const Record& record) {
+    const auto begin = first.find(record.term);
+    return record.kind == Kind::kFenced && begin != first.end() ? std::optional(begin->second)
+                                                                : std::nullopt;
+  };
+  check_order(history, gather<Token>(history, in_ttl), "P1", " is in its ttl", found);
+  check_order(history, gather<Token>(history, owner), "P1b", " is owner", found);
   check_tokens(history, found);
-  check_order(history, gather(history, applied), "P3", " has written", found);
+  check_order(history, gather<LocalTime>(history, applied), "P3", " has written", found);
+  check_ends(history, found);
   if (found.size() > most) found.resize(most);
   return found;
 }

@@ -47,7 +47,12 @@ struct Violation {
 // The rules, each by every pair of records that could break it:
 //   P1, P1b  once a look that said yes has ended, none with a smaller token that says yes may begin
 //   P2       no two terms have one token
-//   P3       once a fenced write was applied, none with a smaller token may begin and be applied
+//   P3       once a fenced write of a term was applied, none of an earlier term may begin and be
+//            applied. Which term is earlier is told by when each was first seen to own, not by the
+//            tokens: the register goes by those itself
+//   R4       once a look has said that a term owns no more, none says that it does
+// P1 and P2 together say that the terms can be put in one order, in which each begins when the one
+// before has ended and has a larger token: the history is that of a mutex.
 // At most `most` of them.
 std::vector<Violation> check(const History& history, std::size_t most = 10);
 

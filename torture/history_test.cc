@@ -66,11 +66,29 @@ TEST(HistoryTest, TwoTermsWithOneTokenBreakP2) {
 }
 
 TEST(HistoryTest, ASupersededWriteThatIsAppliedBreaksP3) {
-  const std::vector<Record> old{write(Kind::kFenced, 9, 10, 7)};
-  EXPECT_EQ(promises({{0, old}, {1, {write(Kind::kFenced, 7, 8, 9)}}}), Broken{"P3"});
-  EXPECT_EQ(
-      promises({{0, {write(Kind::kRefused, 9, 10, 7)}}, {1, {write(Kind::kFenced, 7, 8, 9)}}}),
-      Broken{});
+  const std::vector<Record> newer{look(5, 6, 9), write(Kind::kFenced, 7, 8, 9)};
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), write(Kind::kFenced, 9, 10, 7)}}, {1, newer}}),
+            Broken{"P3"});
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), write(Kind::kRefused, 9, 10, 7)}}, {1, newer}}),
+            Broken{});
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), write(Kind::kFenced, 3, 10, 7)}}, {1, newer}}), Broken{})
+      << "it may have been applied before";
+}
+
+TEST(HistoryTest, P3GoesByWhoOwnedFirstAndNotByTheTokens) {
+  const std::vector<Record> newer{look(5, 6, 9), write(Kind::kFenced, 7, 8, 9)};
+  Record forged = write(Kind::kFenced, 9, 10, 7);
+  forged.token = 10;  // so that the register takes it
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), forged}}, {1, newer}}), Broken{"P3"});
+}
+
+TEST(HistoryTest, ATermThatOwnsAgainBreaksR4) {
+  Record no = owner_only(3, 4, 7);
+  no.is_owner = false;
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), no, owner_only(5, 6, 7)}}}), Broken{"R4"});
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), no, look(5, 6, 8)}}}), Broken{}) << "another term";
+  EXPECT_EQ(promises({{0, {look(0, 1, 7), owner_only(3, 4, 7), look(5, 6, 7)}}}), Broken{})
+      << "renewed after its ttl";
 }
 
 TEST(HistoryTest, AnUnfencedWriteOverANewerOneIsLost) {

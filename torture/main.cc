@@ -10,7 +10,7 @@ namespace {
 struct TortureWords : Words {
   long seconds = 10, slack = 3;
   int clients = 4, mutexes = 2;
-  bool must_break = false;
+  std::string must_break;  // "P1"; empty: nothing
 };
 
 void add_own_options(CLI::App& app, TortureWords& words) {
@@ -20,8 +20,9 @@ void add_own_options(CLI::App& app, TortureWords& words) {
       ->check(CLI::Range(0L, 600L));
   app.add_option("--clients", words.clients, "processes")->check(CLI::Range(2, 64));
   app.add_option("--mutexes", words.mutexes, "that each contends for")->check(CLI::Range(1, 64));
-  app.add_flag("--must-break", words.must_break,
-               "for planted bugs: succeeds as soon as a promise is seen broken");
+  app.add_option("--must-break", words.must_break,
+                 "for planted bugs: succeeds as soon as this promise is seen broken")
+      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "R4", "P6"}));
 }
 
 int run(const TortureWords& words) {
@@ -38,17 +39,14 @@ int run(const TortureWords& words) {
   const std::string command = "script/torture --store " + words.store + " --seconds " +
                               std::to_string(words.seconds) + " --seed " +
                               std::to_string(words.seed);
-  const Report report = torture(store.start(), plan, command,
-                                words.must_break ? Attack::Until::kBroken : Attack::Until::kEnd);
+  const Report report = torture(store.start(), plan, command, words.must_break);
   publish(words, report.text, report.picture, report.json);
-  return (words.must_break ? report.is_broken : report.holds) ? 0 : 1;
+  const bool is_right =
+      words.must_break.empty() ? report.holds : report.broken.contains(words.must_break);
+  return is_right ? 0 : 1;
 }
 
-}  // namespace
-}  // namespace simba::torture
-
-int main(int argc, char** argv) {
-  using namespace simba::torture;
+int run(int argc, char** argv) {
   work_if_asked(argc, argv);
   CLI::App app("Attacks a store: kills and stops clients, breaks their network, kills the server.");
   TortureWords words;
@@ -56,3 +54,8 @@ int main(int argc, char** argv) {
   add_own_options(app, words);
   return guarded(app, words, argc, argv, [&] { return run(words); });
 }
+
+}  // namespace
+}  // namespace simba::torture
+
+int main(int argc, char** argv) { return simba::torture::run(argc, argv); }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "torture/gaps.h"
 #include "torture/history.h"
 #include "torture/plan.h"
 
@@ -20,8 +21,9 @@ enum class FaultKind {
   kMute,
   kServerKill,
   kClockStep,
+  kFailover,  // SIGKILL for the server that leads; it comes back when another one does
 };
-inline constexpr int kFaultKinds = static_cast<int>(FaultKind::kClockStep) + 1;
+inline constexpr int kFaultKinds = static_cast<int>(FaultKind::kFailover) + 1;
 std::string_view to_string(FaultKind kind);
 
 struct Fault {
@@ -30,11 +32,13 @@ struct Fault {
   LocalTime begin{}, end{};
 };
 
-// The machine stood still: a thread that wanted to run could not.
+// The machine stood still until then: a thread that wanted to run could not.
 struct Stall {
   LocalTime at{};
   nanoseconds length{};
 };
+// How long it did between the two.
+nanoseconds stood_still(const std::vector<Stall>& stalls, LocalTime from, LocalTime until);
 
 // What happened in a run.
 struct Outcome {
@@ -42,11 +46,16 @@ struct Outcome {
   std::vector<History> histories;  // one per mutex
   std::vector<Fault> faults;
   std::vector<Stall> stalls;
+  nanoseconds held_up{};      // the longest time between two rounds of the harness
+  int steps_seen = 0;         // steps of the clock that the server's own answer showed
+  int failovers_seen = 0;     // after which another server led
+  bool forgets = false;       // what a failover may do
   bool is_cut_short = false;  // a promise was broken, and that was enough
   bool is_overfull = false;   // a notebook had no room for all
 };
 
-// What follows from it. Safety is never voided; a machine that stood still voids a verdict on time.
+// What follows from it. Safety is never voided; a verdict on time is, where the machine stood still
+// for at least as long as an owner was late. Any later than that breaks P6.
 struct Verdict {
   enum class Timing { kInTime, kLate, kVoid, kNotJudged };
 
@@ -54,16 +63,21 @@ struct Verdict {
   Timing timing = Timing::kInTime;
   nanoseconds bound{};             // for `longest_takeover`
   nanoseconds longest_takeover{};  // after the faults, and after the owners' death, of any mutex
-  nanoseconds longest_gap{};       // without an owner, at any time
+  Gap longest_gap;                 // at any time
   int without_owner = 0;           // mutexes that nobody owned after the faults
   std::size_t terms = 0, clean_stalls = 0;
   std::uint64_t looks = 0;
   Writes writes;
   bool sees_the_bug = false;  // the unfenced register lost: a harness that is blind proves nothing
   bool is_overfull = false;
+  int clock_steps = 0, steps_seen = 0, failovers = 0, failovers_seen = 0;
+  std::size_t forgotten = 0;  // times that two owned after a failover that may forget: no violation
 
+  // A clock that was set and never seen to be off was not attacked.
+  bool clock_acts() const { return clock_steps == 0 || steps_seen > 0; }
+  bool fails_over() const { return failovers == 0 || failovers_seen > 0; }
   bool holds() const {
-    return violations.empty() && timing != Timing::kLate && sees_the_bug && !is_overfull;
+    return violations.empty() && sees_the_bug && clock_acts() && fails_over() && !is_overfull;
   }
 };
 

@@ -12,6 +12,7 @@
 #include "testing/servers/redis.h"
 #include "testing/servers/zookeeper.h"
 #include "torture/counts.h"
+#include "torture/own_sets.h"
 #include "torture/shared_file.h"
 
 namespace simba::torture {
@@ -23,7 +24,8 @@ using namespace std::chrono_literals;
 class ShiftedClock {
  public:
   std::vector<std::string> environment() const {
-    return {std::string("LD_PRELOAD=") + SIMBA_SHIFT_CLOCK, "SIMBA_CLOCK_FILE=" + file_.string()};
+    return {std::string("LD_PRELOAD=") + SIMBA_SHIFT_CLOCK,
+            "SIMBA_TEST_CLOCK_FILE=" + file_.string()};
   }
   void set(nanoseconds offset) {
     static_cast<std::atomic<std::int64_t>*>(memory_.memory())->store(offset.count());
@@ -60,9 +62,11 @@ template <class Server, class Kill>
 Target target_at(const char* name, const std::shared_ptr<Own<Server>>& own, const Kill& kill) {
   Target target;
   target.name = name;
-  target.server =
-      Target::Server{kill, [own] { own->server.launch(); }, [own] { own->server.await_ready(); },
-                     [own] { return own->server.recipe().is_ready(); }};
+  target.server = Target::Server{kill,
+                                 [own] { own->server.launch(); },
+                                 [own] { own->server.await_ready(); },
+                                 [own] { return own->server.recipe().is_ready(); },
+                                 {}};
   target.step_clock = [own](nanoseconds offset) { own->clock.set(offset); };
   target.keeps = own;
   return target;
@@ -91,6 +95,7 @@ Target start_redis() {
   Target target = target_at("redis", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
   target.count = [own] { return count_redis(own->server.socket()); };
+  target.read_clock = [own] { return clock_of_redis(own->server.socket()); };
   return target;
 }
 
@@ -99,6 +104,7 @@ Target start_postgres() {
   Target target = target_at("postgres", own, [own] { own->server.crash(); });
   set_url(target, own->server.url());
   target.count = [own] { return count_postgres(own->server.url()); };
+  target.read_clock = [own] { return clock_of_postgres(own->server.url()); };
   return target;
 }
 
@@ -107,6 +113,7 @@ Target start_mariadb() {
   Target target = target_at("mariadb", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
   target.count = [own] { return count_mariadb(own->server.socket()); };
+  target.read_clock = [own] { return clock_of_mariadb(own->server.socket()); };
   return target;
 }
 
@@ -127,75 +134,11 @@ Target start_mongodb() {
   const auto own = std::make_shared<Own<servers::MongodbServer>>(servers::MongodbSettings{});
   Target target = target_at("mongodb", own, [own] { own->server.kill(); });
   set_url(target, own->server.url());
-  target.count = [own] {
-    return count_mongodb([own](const std::string& command, const std::string& on) {
-      return own->server.command(command, on);
-    });
+  const AskMongodb ask = [own](const std::string& command, const std::string& on) {
+    return own->server.command(command, on);
   };
-  return target;
-#else
-  throw servers::Unavailable("there is no MongoDB driver to set a server up with");
-#endif
-}
-
-bool has_leader(servers::ZooKeeperEnsemble& ensemble) try {
-  return ensemble[ensemble.leader()].is_running() && ensemble[ensemble.follower()].is_running();
-} catch (const std::runtime_error&) {
-  return false;
-}
-
-#ifdef SIMBA_TORTURES_MONGODB
-bool has_primary(servers::MongodbSet& set) try {
-  return set[set.primary()].is_running();
-} catch (const std::runtime_error&) {
-  return false;
-}
-#endif
-
-// Of three, the one that leads is killed.
-template <class Set>
-struct Failing {
-  explicit Failing(auto&&... settings) : set(settings...) {}
-  Set set;
-  std::size_t dead = 0;
-};
-
-Target start_zookeeper_ensemble() {
-  servers::ZooKeeperSettings settings;
-  settings.tick = 500ms;
-  const auto own = std::make_shared<Failing<servers::ZooKeeperEnsemble>>(settings);
-  own->set.start();
-  Target target;
-  target.name = "zookeeper-ensemble";
-  target.url = "zookeeper://" + own->set.addresses() + "?session-timeout=3000&tick=500";
-  target.server =
-      Target::Server{[own] {
-                       own->dead = own->set.leader();
-                       own->set[own->dead].kill();
-                     },
-                     [own] { own->set[own->dead].launch(); }, [own] { own->set.await_quorum(3); },
-                     [own] { return has_leader(own->set); }};
-  target.spared = {"the network: clients know three addresses", "the clock: it is a monotonic one"};
-  target.keeps = own;
-  return target;
-}
-
-Target start_mongodb_set() {
-#ifdef SIMBA_TORTURES_MONGODB
-  const auto own = std::make_shared<Failing<servers::MongodbSet>>();
-  own->set.start();
-  Target target;
-  target.name = "mongodb-set";
-  target.url = own->set.url();
-  target.server =
-      Target::Server{[own] {
-                       own->dead = own->set.primary();
-                       own->set[own->dead].kill();
-                     },
-                     [own] { own->set[own->dead].launch(); }, [own] { own->set.await_all(); },
-                     [own] { return has_primary(own->set); }};
-  target.spared = {"the network: clients find the members by themselves", "the clock"};
-  target.keeps = own;
+  target.count = [ask] { return count_mongodb(ask); };
+  target.read_clock = [ask] { return clock_of_mongodb(ask); };
   return target;
 #else
   throw servers::Unavailable("there is no MongoDB driver to set a server up with");
@@ -213,6 +156,8 @@ constexpr OwnStore kStores[] = {
     {"mongodb", start_mongodb, 1000ms, 500ms},
     {"zookeeper-ensemble", start_zookeeper_ensemble, 2000ms, 1000ms},
     {"mongodb-set", start_mongodb_set, 2000ms, 1000ms},
+    {"redis-sentinels", start_redis_sentinels, 2000ms, 1000ms},
+    {"galera-cluster", start_galera, 2000ms, 1000ms},
 };
 
 }  // namespace

@@ -14,6 +14,12 @@ constexpr std::array<const char*, 6> kColours{"#2f6db3", "#b3622f", "#3b8f4f",
                                               "#7d4fa3", "#9c8a1e", "#1e8c8c"};
 constexpr double kLeft = 90, kTop = 64, kRow = 18, kFaults = 24, kBetween = 10;
 
+// What is done to the server.
+const char* word_of(FaultKind kind) {
+  if (kind == FaultKind::kClockStep) return "clock";
+  return kind == FaultKind::kFailover ? "failover" : "server";
+}
+
 class Picture {
  public:
   Picture(const Title& title, const Plan& plan, const Outcome& outcome, const Verdict& verdict)
@@ -90,10 +96,10 @@ class Picture {
     const double left = x(fault.begin), width = x(fault.end) - left;
     switch (fault.kind) {
       case FaultKind::kServerKill:
+      case FaultKind::kFailover:
       case FaultKind::kClockStep:
         svg_.box(left, kTop - 4, width, height_ - kTop - 22, "#7d4fa330", about);
-        svg_.label(left + 2, kTop - 6, fault.kind == FaultKind::kClockStep ? "clock" : "server",
-                   "fill='#7d4fa3' font-size='9'");
+        svg_.label(left + 2, kTop - 6, word_of(fault.kind), "fill='#7d4fa3' font-size='9'");
         return;
       case FaultKind::kKill:
         svg_.box(left, lane(fault.client) + 13, width, kFaults + plan_.mutexes * kRow - 15,

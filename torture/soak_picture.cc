@@ -22,6 +22,7 @@ const char* colour(FaultKind kind) {
     case FaultKind::kStopInWindow:
       return "#808080";
     case FaultKind::kServerKill:
+    case FaultKind::kFailover:
     case FaultKind::kClockStep:
       return "#7d4fa3";
     default:

@@ -35,10 +35,17 @@ struct Target {
   struct Server {
     std::function<void()> kill, launch, await_ready;
     std::function<bool()> is_ready;
+    // Of several servers: another one leads than the one that was killed. Then a kill is a
+    // failover, and what was killed is launched after it.
+    std::function<bool()> has_heir;
   };
   std::optional<Server> server;
-  // Of the wall clock that the store decides by.
+  // A failover may forget what was acknowledged: then two owners are possible for a lease.
+  bool forgets = false;
+  // Of the wall clock that the store decides by: how far off it is to be, and what time it is by
+  // it, since 1970, as the server says. None: it does not answer.
   std::function<void(nanoseconds)> step_clock;
+  std::function<std::optional<nanoseconds>()> read_clock;
 
   // What the store keeps: rows, keys, files, connections. Empty where it does not answer.
   std::function<std::vector<Count>()> count;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "torture/attack.h"
@@ -10,13 +11,14 @@ namespace simba::torture {
 
 struct Report {
   bool holds = false;
-  bool is_broken = false;           // a promise was
+  std::set<std::string> broken;     // promises: "P1"
   std::string text, json, picture;  // the picture is an SVG file
 };
 
 // Attacks, and says what came of it. `plan` needs no directory; `command` is how to do it again.
-// Throws Error (kMisconfigured) where the lease of the plan makes no sense.
+// With a promise ("P1") it ends as soon as that one is seen broken. Throws Error (kMisconfigured)
+// where the lease of the plan makes no sense.
 Report torture(const Target& target, Plan plan, const std::string& command,
-               Attack::Until until = Attack::Until::kEnd);
+               const std::string& until_broken = {});
 
 }  // namespace simba::torture

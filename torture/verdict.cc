@@ -9,8 +9,9 @@ namespace simba::torture {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames{
-    "kill", "stop",  "stop before a write", "delay",       "stall",
-    "cut",  "reset", "replies dropped",     "server kill", "clock step"};
+    "kill",    "stop",  "stop before a write", "delay",       "stall",
+    "cut",     "reset", "replies dropped",     "server kill", "clock step",
+    "failover"};
 
 double seconds(nanoseconds span) { return std::chrono::duration<double>(span).count(); }
 
@@ -18,19 +19,6 @@ std::string print(nanoseconds span) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.2f s", seconds(span));
   return text.data();
-}
-
-// The longest time in which nobody owned the mutex, between its first term and its last.
-nanoseconds longest_gap(const History& history) {
-  std::vector<Span> all = spans(history);
-  std::sort(all.begin(), all.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
-  nanoseconds longest{0};
-  LocalTime owned_until = all.empty() ? LocalTime{} : all.front().end;
-  for (const Span& span : all) {
-    longest = std::max(longest, nanoseconds{span.begin - owned_until});
-    owned_until = std::max(owned_until, span.end);
-  }
-  return longest;
 }
 
 std::string_view name_of(Verdict::Timing timing) {
@@ -71,16 +59,85 @@ std::string timing_text(const Outcome& outcome, const Verdict& verdict) {
          print(verdict.bound) + ')';
 }
 
+// Whose it was: of one mutex, of the store's (then many had none), of the machine's, or our own.
+std::string gap_text(const Outcome& outcome, const Gap& gap) {
+  const nanoseconds still = stood_still(outcome.stalls, gap.begin, gap.begin + gap.length);
+  return "(" + gap.mutex + ", " + print(gap.begin - outcome.began) +
+         " after the start: " + std::to_string(gap.together) + " of " +
+         std::to_string(outcome.histories.size()) +
+         " mutexes had none then; the machine stood still for " + print(still) +
+         " of it), the harness itself was held up for " + print(outcome.held_up) + " at most";
+}
+
+// Two owners, and by now a failover can have forgotten the first of them: it owned for at most a
+// lease.
+bool is_forgotten(const Violation& violation, const Plan& plan, const Outcome& outcome) {
+  if (!outcome.forgets || !violation.promise.starts_with("P1")) return false;
+  return std::any_of(outcome.faults.begin(), outcome.faults.end(), [&](const Fault& fault) {
+    return fault.kind == FaultKind::kFailover && violation.at >= fault.begin &&
+           violation.at <= fault.end + plan.lease();
+  });
+}
+
+void judge_safety(const History& history, const Plan& plan, const Outcome& outcome,
+                  Verdict& verdict) {
+  for (Violation& violation : check(history)) {
+    if (is_forgotten(violation, plan, outcome)) {
+      ++verdict.forgotten;
+    } else {
+      verdict.violations.push_back(std::move(violation));
+    }
+  }
+}
+
+// P6: how long `history` was without an owner since then. What the machine stood still is no excuse
+// for more than that.
+void judge_time(const History& history, const Outcome& outcome, LocalTime since, const char* what,
+                Verdict& verdict) {
+  const auto took = takeover(history, since);
+  const nanoseconds waited = took.value_or(outcome.ended - since);
+  const nanoseconds excused = stood_still(outcome.stalls, since, since + waited);
+  if (!took) ++verdict.without_owner;
+  verdict.longest_takeover = std::max(verdict.longest_takeover, waited);
+  if (took && waited <= verdict.bound) return;
+  if (took && waited <= verdict.bound + excused) {
+    if (verdict.timing == Verdict::Timing::kInTime) verdict.timing = Verdict::Timing::kVoid;
+    return;
+  }
+  verdict.timing = Verdict::Timing::kLate;
+  verdict.violations.push_back(
+      {"P6",
+       history.mutex + (took ? ": nobody owned it for " : ": nobody owned it again, for ") +
+           print(waited) + " after " + what + ", of which the machine stood still for " +
+           print(excused),
+       since + verdict.bound});
+}
+
 }  // namespace
 
 std::string_view to_string(FaultKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
+
+nanoseconds stood_still(const std::vector<Stall>& stalls, LocalTime from, LocalTime until) {
+  nanoseconds sum{0};
+  for (const Stall& stall : stalls) {
+    const nanoseconds within =
+        std::min(until, stall.at) - std::max<LocalTime>(from, stall.at - stall.length);
+    sum += std::max(within, nanoseconds{0});
+  }
+  return sum;
+}
 
 Verdict judge(const Plan& plan, const Outcome& outcome) {
   Verdict verdict;
   verdict.bound = plan.bound();
   verdict.is_overfull = outcome.is_overfull;
+  const auto counts = count(outcome.faults);
+  verdict.clock_steps = counts.at(static_cast<std::size_t>(FaultKind::kClockStep));
+  verdict.steps_seen = outcome.steps_seen;
+  verdict.failovers = counts.at(static_cast<std::size_t>(FaultKind::kFailover));
+  verdict.failovers_seen = outcome.failovers_seen;
   for (const History& history : outcome.histories) {
-    for (Violation& violation : check(history)) verdict.violations.push_back(std::move(violation));
+    judge_safety(history, plan, outcome, verdict);
     const Writes written = writes(history);
     verdict.writes.fenced += written.fenced;
     verdict.writes.refused += written.refused;
@@ -88,24 +145,17 @@ Verdict judge(const Plan& plan, const Outcome& outcome) {
     verdict.writes.lost += written.lost;
     verdict.terms += spans(history).size();
     verdict.looks += looks(history);
-    verdict.longest_gap = std::max(verdict.longest_gap, longest_gap(history));
     if (outcome.is_cut_short) continue;
-    for (const LocalTime since : {outcome.calm_since, outcome.owners_killed}) {
-      const auto took = takeover(history, since);
-      if (!took) ++verdict.without_owner;
-      verdict.longest_takeover =
-          std::max(verdict.longest_takeover, took.value_or(outcome.ended - since));
-    }
+    judge_time(history, outcome, outcome.calm_since, "the faults", verdict);
+    if (outcome.owners_killed > outcome.calm_since)
+      judge_time(history, outcome, outcome.owners_killed, "the owners' death", verdict);
   }
+  verdict.longest_gap = longest_gap(outcome.histories);
   verdict.sees_the_bug = verdict.writes.lost > 0;
   verdict.clean_stalls = static_cast<std::size_t>(
       std::count_if(outcome.stalls.begin(), outcome.stalls.end(),
                     [&](const Stall& stall) { return stall.at >= outcome.calm_since; }));
-  if (outcome.is_cut_short) {
-    verdict.timing = Verdict::Timing::kNotJudged;
-  } else if (verdict.without_owner > 0 || verdict.longest_takeover > verdict.bound) {
-    verdict.timing = verdict.clean_stalls > 0 ? Verdict::Timing::kVoid : Verdict::Timing::kLate;
-  }
+  if (outcome.is_cut_short) verdict.timing = Verdict::Timing::kNotJudged;
   return verdict;
 }
 
@@ -120,7 +170,10 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
     line(violation.promise,
          violation.what + ", " + print(violation.at - outcome.began) + " after the start");
   }
-  line("safety", verdict.violations.empty() ? "no promise broken" : "broken, see above");
+  const bool is_safe =
+      std::all_of(verdict.violations.begin(), verdict.violations.end(),
+                  [](const Violation& violation) { return violation.promise == "P6"; });
+  line("safety", is_safe ? "no promise broken" : "broken, see above");
   line("witness", "the unfenced register lost " + std::to_string(verdict.writes.lost) + " of " +
                       std::to_string(verdict.writes.unfenced) + " writes; the fenced one refused " +
                       std::to_string(verdict.writes.refused) +
@@ -129,13 +182,26 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
                              std::to_string(verdict.clean_stalls) + " of them after the faults";
   line("timing",
        std::string(name_of(verdict.timing)) + ": " + timing_text(outcome, verdict) + ", " + stalls);
+  if (verdict.clock_steps > 0) {
+    line("clock", std::to_string(verdict.steps_seen) + " of " +
+                      std::to_string(verdict.clock_steps) + " steps read back from the server" +
+                      (verdict.clock_acts() ? "" : ": THEY DID NOT ACT, nothing is shown"));
+  }
+  if (verdict.failovers > 0) {
+    std::string said = "after " + std::to_string(verdict.failovers_seen) + " of " +
+                       std::to_string(verdict.failovers) + " another server led";
+    if (outcome.forgets)
+      said += "; what they forgot made two owners " + std::to_string(verdict.forgotten) + " times";
+    line("failover", said + (verdict.fails_over() ? "" : ": NONE TOOK PLACE, nothing is shown"));
+  }
   if (verdict.is_overfull) line("notebook", "FULL: not all was noted down; make the run shorter");
   line("run", std::to_string(plan.clients) + " clients, " + std::to_string(plan.mutexes) +
                   " mutexes, ttl " + std::to_string(plan.ttl.count()) + " ms, transition " +
                   std::to_string(plan.transition.count()) + " ms, " +
                   print(outcome.ended - outcome.began));
   line("", std::to_string(verdict.terms) + " terms, " + std::to_string(verdict.looks) +
-               " looks, longest time without an owner " + print(verdict.longest_gap));
+               " looks, longest time without an owner " + print(verdict.longest_gap.length));
+  line("", gap_text(outcome, verdict.longest_gap));
   line("faults", faults_text(outcome));
   for (const std::string& spared : title.spared) line("spared", spared);
   line("again", title.command);
@@ -157,14 +223,20 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
                               {"timing", name_of(verdict.timing)},
                               {"longest_takeover_s", seconds(verdict.longest_takeover)},
                               {"bound_s", seconds(verdict.bound)},
-                              {"longest_gap_s", seconds(verdict.longest_gap)},
+                              {"longest_gap_s", seconds(verdict.longest_gap.length)},
+                              {"longest_gap_of", verdict.longest_gap.mutex},
+                              {"longest_gap_together", verdict.longest_gap.together},
+                              {"held_up_s", seconds(outcome.held_up)},
                               {"stalls", outcome.stalls.size()},
                               {"stalls_after_faults", verdict.clean_stalls},
                               {"unfenced_writes", verdict.writes.unfenced},
                               {"unfenced_lost", verdict.writes.lost},
                               {"fenced_writes", verdict.writes.fenced},
                               {"fenced_refused", verdict.writes.refused},
-                              {"sees_the_bug", verdict.sees_the_bug}};
+                              {"sees_the_bug", verdict.sees_the_bug},
+                              {"clock_steps_seen", verdict.steps_seen},
+                              {"failovers_seen", verdict.failovers_seen},
+                              {"two_owners_forgotten", verdict.forgotten}};
   const auto counts = count(outcome.faults);
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
     json["faults"][std::string(kNames.at(kind))] = counts.at(kind);

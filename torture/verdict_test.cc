@@ -43,7 +43,7 @@ TEST_F(VerdictTest, HoldsWhenNothingIsBrokenAndTheBugIsSeen) {
   EXPECT_TRUE(verdict.holds());
   EXPECT_EQ(verdict.longest_takeover, 501ms);
   EXPECT_EQ(verdict.terms, 3U);
-  EXPECT_EQ(verdict.longest_gap, 999ms);
+  EXPECT_EQ(verdict.longest_gap.length, 999ms);
 }
 
 TEST_F(VerdictTest, AHarnessThatSawNoLostWriteShowsNothing) {
@@ -71,6 +71,7 @@ TEST_F(VerdictTest, AMachineThatStoodStillVoidsTimeAndNeverSafety) {
   lane(1).records.back() = look(1'000 + 6'100, 7);
   outcome.stalls = {{at(900), 200ms}};
   EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate) << "it stood still before";
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P6");
   outcome.stalls.push_back({at(2'000), 200ms});
   EXPECT_EQ(judge(plan, outcome).timing, Timing::kVoid);
   EXPECT_TRUE(judge(plan, outcome).holds());
@@ -78,6 +79,79 @@ TEST_F(VerdictTest, AMachineThatStoodStillVoidsTimeAndNeverSafety) {
               HasSubstr("2 stalls of the machine, 1 of them after the faults"));
   lane(0).records.push_back(look(700, 5));
   EXPECT_FALSE(judge(plan, outcome).holds());
+}
+
+TEST_F(VerdictTest, WhatIsLaterThanTheMachineStoodStillIsNotExcused) {
+  lane(1).records.back() = look(1'000 + 6'300, 7);
+  outcome.stalls = {{at(2'000), 200ms}, {at(1'050), 100ms}};
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate) << "301 ms late, 250 ms of it explained";
+  outcome.stalls.push_back({at(7'350), 100ms});
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kVoid) << "and 51 ms more";
+  outcome.stalls = {{at(19'000), 10s}};
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kLate) << "it stood still later";
+}
+
+TEST_F(VerdictTest, AMutexThatNobodyTakesIsDeadWhateverTheMachineDid) {
+  lane(1).records.pop_back();
+  outcome.stalls = {{at(15'000), 14s}};
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_EQ(verdict.timing, Timing::kLate);
+  EXPECT_FALSE(verdict.holds());
+  EXPECT_THAT(as_text({}, plan, outcome, verdict), HasSubstr("nobody owned it again, for 19.00 s"));
+}
+
+TEST_F(VerdictTest, AClockWhoseStepsNobodySawWasNotAttacked) {
+  outcome.faults.push_back({FaultKind::kClockStep, -1, at(700), at(700)});
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("0 of 1 steps read back from the server: THEY DID NOT ACT"));
+  outcome.steps_seen = 1;
+  EXPECT_TRUE(judge(plan, outcome).holds());
+}
+
+TEST_F(VerdictTest, AFailoverAfterWhichNobodyElseLedWasNone) {
+  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  outcome.failovers_seen = 1;
+  EXPECT_TRUE(judge(plan, outcome).holds());
+}
+
+TEST_F(VerdictTest, TwoOwnersAreCountedWhereAFailoverMayForgetAndBreakP1ElseAndLater) {
+  lane(0).records.push_back(look(700, 5));  // 6 was seen at 500
+  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.failovers_seen = 1;
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P1") << "nothing may be forgotten";
+  outcome.forgets = true;
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  EXPECT_EQ(judge(plan, outcome).forgotten, 2U) << "P1 and P1b";
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("what they forgot made two owners 2 times"));
+  lane(0).records.back() = look(1'960, 5);
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "a lease after the failover it is over";
+  lane(0).records.back() = look(390, 5);
+  lane(1).records.front() = look(380, 6);
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "before the failover nothing was forgotten";
+}
+
+TEST_F(VerdictTest, AFailoverThatForgetsExcusesNoToken) {
+  outcome.forgets = true;
+  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.failovers_seen = 1;
+  Record same = look(700, 6);
+  same.term = 99;
+  lane(0).records.push_back(same);
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P2");
+}
+
+TEST_F(VerdictTest, OfTheLongestTimeWithoutAnOwnerItIsSaidWhoseItWas) {
+  outcome.histories.push_back({"other", {{0, {look(100, 5), look(600, 5), look(1'400, 6)}}}});
+  outcome.histories.push_back({"owned", {{0, {look(100, 5), look(1'900, 5)}}}});
+  outcome.stalls = {{at(1'000), 300ms}};
+  outcome.held_up = 40ms;
+  EXPECT_THAT(
+      as_text({}, plan, outcome, judge(plan, outcome)),
+      HasSubstr("(m, 0.50 s after the start: 2 of 3 mutexes had none then; the machine stood "
+                "still for 0.30 s of it), the harness itself was held up for 0.04 s"));
 }
 
 TEST_F(VerdictTest, ANotebookThatIsFullIsNoProof) {

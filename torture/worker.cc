@@ -32,6 +32,8 @@ using Kind = Record::Kind;
 
 std::atomic<bool> ends{false};
 
+std::uint64_t name_of(const Term& term) { return std::hash<std::string>{}(term.wire_id()); }
+
 void nap(nanoseconds span) { std::this_thread::sleep_for(span); }
 
 // Works on one mutex while it owns it: looks, and writes to the registers.
@@ -113,7 +115,7 @@ class Worker {
   Record look(const Term& term) {
     Record record;
     record.token = term.token();
-    record.term = std::hash<std::string>{}(term.wire_id());
+    record.term = name_of(term);
     record.before = BootClock::now();
     record.is_in_ttl = term.is_in_ttl();
     record.is_owner = term.is_owner();
@@ -142,6 +144,7 @@ class Worker {
   void apply(const Term& term, Kind kind, const std::function<Token(Token)>& store) {
     Record record;
     record.token = term.token();
+    record.term = name_of(term);
     record.kind = kind;
     record.before = BootClock::now();
     record.found = store(record.token);

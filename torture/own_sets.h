@@ -1,0 +1,14 @@
+#pragma once
+
+#include "torture/target.h"
+
+// Stores of several servers that we start on loopback. Of each the one that leads is killed, and
+// comes back when another one does.
+namespace simba::torture {
+
+Target start_zookeeper_ensemble();
+Target start_mongodb_set();
+Target start_redis_sentinels();
+Target start_galera();
+
+}  // namespace simba::torture
