@@ -14,6 +14,7 @@
 #include "simba/client.h"
 #include "simba/memory.h"
 #include "testing/faulty_store.h"
+#include "testing/fork.h"
 
 // The public classes with real threads and the real clock; what their machine decides is tested in
 // virtual time.
@@ -35,7 +36,7 @@ inline bool eventually(const std::function<bool()>& done) {
 // Runs `body` in a forked child: what it returns, or 1000 and the signal that ended it; what hangs
 // is ended after a minute.
 inline int in_child(const std::function<int()>& body) {
-  const pid_t pid = fork();
+  const pid_t pid = testing::fork_program();
   if (pid == 0) {
     std::signal(SIGALRM, SIG_DFL);
     alarm(60);

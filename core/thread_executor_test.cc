@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/thread_pool.h"
+#include "testing/fork.h"
 
 namespace {
 
@@ -301,7 +302,7 @@ TEST_F(ThreadExecutorTest, AForkedChildDoesNotHangAndRepeatsNoRandomNumber) {
   begun.get_future().wait();
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);
-  const pid_t child = fork();
+  const pid_t child = testing::fork_program();
   if (child == 0) {
     alarm(40);  // a child that hangs is killed
     const std::uint64_t random = executor->random();

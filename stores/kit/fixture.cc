@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "testing/fork.h"
+
 namespace simba::kit::fixture {
 namespace {
 
@@ -99,7 +101,7 @@ void expect_fork_safe(std::shared_ptr<Store> store) {
   const auto watch = store->watch("report", {}, [] {});
   ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
   const Token token = take(*store, "report", "a~1").owner.token;
-  const pid_t child = fork();
+  const pid_t child = testing::fork_program();
   if (child == 0) {
     const std::string error = error_of([&] { take(*store, "report", "b~1"); });
     store.reset();  // the destructor must do no harm

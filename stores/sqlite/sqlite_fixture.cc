@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "testing/fork.h"
+
 namespace simba::sqlite {
 
 std::string error_of(const std::function<void()>& call) {
@@ -21,7 +23,7 @@ std::string error_of(const std::function<void()>& call) {
 std::string in_child(const std::function<std::string()>& body) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";
-  const pid_t pid = fork();
+  const pid_t pid = testing::fork_program();
   if (pid == 0) {
     const std::string result = body();
     static_cast<void>(!write(ends[1], result.data(), result.size()));
@@ -54,7 +56,7 @@ std::string as_ordinary_user(const std::filesystem::path& directory,
   });
 }
 
-Child::Child(const std::function<void()>& body) : pid_(fork()) {
+Child::Child(const std::function<void()>& body) : pid_(testing::fork_program()) {
   if (pid_ != 0) return;
   try {
     body();
