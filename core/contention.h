@@ -122,6 +122,8 @@ class Contention {
   Effects failed(std::uint64_t number, Errc code, LocalTime now);
   // Somebody in this process was told that the store is another one now.
   Effects replaced(LocalTime now);
+  // Somebody was told that the term is over before what these effects made of it could be shown.
+  void lapse(Effects& effects);
   // What somebody else in this process was answered about the same mutex.
   Effects overheard(const Observation& seen, LocalTime sent, LocalTime now);
   // Nobody wants to be told of changes: none are made.

@@ -108,6 +108,12 @@ void Contention::expire(Effects& effects, LocalTime now) {
   }
 }
 
+void Contention::lapse(Effects& effects) {
+  const bool owns = phase_ == Phase::kHolding || phase_ == Phase::kEnding;
+  if (owns) lose(effects, {LossReason::kExpired, {}}, MutexOwner::none());
+  term_.reset();
+}
+
 LossReason Contention::why_expired(LocalTime now) const {
   if (now >= term_->revoke_at + kStoodStill) return LossReason::kClockJump;
   return failures_ > 0 || call_ ? LossReason::kUnreachable : LossReason::kExpired;

@@ -144,7 +144,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // All of these need the lock, and leave what has to happen outside it in the outbox.
   std::optional<Ask> apply(Enrolled& who, Effects&& effects, Outbox& out);
   void apply_and_submit(Enrolled& who, Effects&& effects, Outbox& out);
-  void publish_term(Enrolled& who, const Effects& effects, Outbox& out);
+  void publish_term(Enrolled& who, Effects& effects, Outbox& out);
   void keep_in_sight(const std::shared_ptr<TermRecord>& abandoned);
   void tell(Enrolled& who, MutexState change, Outbox& out);
   void activate(Enrolled& who);

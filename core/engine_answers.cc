@@ -126,7 +126,7 @@ void Engine::end_all_terms(Outbox& out) {
   for (const auto& weak : std::exchange(abandoned_, {})) {
     const auto term = weak.lock();
     if (!term || !term->is_owner()) continue;
-    term->extend(LocalTime::min(), LocalTime::min());
+    term->end();
     term->set_loss({LossReason::kReplaced, {}});  // that it ends its user was told before
   }
 }

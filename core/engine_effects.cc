@@ -46,7 +46,7 @@ std::optional<Ask> Engine::apply(Enrolled& who, Effects&& effects, Outbox& out) 
 }
 
 // What the machine believes and what users can read change in one step, before anything is sent.
-void Engine::publish_term(Enrolled& who, const Effects& effects, Outbox& out) {
+void Engine::publish_term(Enrolled& who, Effects& effects, Outbox& out) {
   const std::optional<TermTimes>& times = who.machine.term();
   if (effects.began) {
     who.term =
@@ -55,11 +55,8 @@ void Engine::publish_term(Enrolled& who, const Effects& effects, Outbox& out) {
     event(out, Event::Kind::kAcquired, who);
   }
   if (!who.term) return;
-  const LocalTime ttl_end = times ? times->ttl_end : LocalTime::min();
-  const LocalTime revoke_at = times ? times->revoke_at : LocalTime::min();
-  if (effects.began || ttl_end != who.shown_ttl_end_ || revoke_at != who.shown_revoke_at_) {
-    who.term->extend(who.shown_ttl_end_ = ttl_end, who.shown_revoke_at_ = revoke_at);
-  }
+  if (times && !who.term->extend(times->ttl_end, times->revoke_at)) who.machine.lapse(effects);
+  if (!times) who.term->end();
   if (effects.ended) {
     if (who.term->set_loss(*effects.ended)) out.revoked.push_back(who.term);
     if (effects.ended->reason == LossReason::kAbandoned) keep_in_sight(who.term);

@@ -119,9 +119,8 @@ class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
   Line::Place member_at_, waiter_at_;
   bool is_waiter_ = false;
   bool wants_hints_ = false;
-  bool makes_calls_ = false;                       // a thread that waits for it does
-  std::shared_ptr<Flight> handed_;                 // for that thread
-  LocalTime shown_ttl_end_{}, shown_revoke_at_{};  // what `term` says
+  bool makes_calls_ = false;        // a thread that waits for it does
+  std::shared_ptr<Flight> handed_;  // for that thread
   // A store that queues: the watch under its own wire id, and which attempt it is for.
   std::shared_ptr<Watch> own_watch_;
   std::uint64_t watched_attempt_ = 0;

@@ -20,20 +20,28 @@ bool TermRecord::is_forked() const { return fork_epoch() != process_; }
 bool TermRecord::is_in_ttl() const {
   if (is_forked()) return false;
   const LocalTime now = executor_->now();
-  return now < ttl_end_.load();
+  if (now < ttl_end_.load()) return true;
+  lasts_until(now);
+  return false;
 }
 
 bool TermRecord::is_owner() const {
   if (is_forked()) return false;
   const LocalTime now = executor_->now();
-  return now < revoke_at_.load();
+  return now < lasts_until(now);
 }
 
 nanoseconds TermRecord::time_left() const {
   if (is_forked()) return nanoseconds{0};
   const LocalTime now = executor_->now();
-  const LocalTime until = revoke_at_.load();
+  const LocalTime until = lasts_until(now);
   return until > now ? until - now : nanoseconds{0};
+}
+
+LocalTime TermRecord::lasts_until(LocalTime now) const {
+  LocalTime until = revoke_at_.load();
+  while (now >= until && !revoke_at_.compare_exchange_weak(until, kOver)) continue;
+  return until;
 }
 
 Loss TermRecord::loss() const {
@@ -42,9 +50,20 @@ Loss TermRecord::loss() const {
   return loss_;
 }
 
-void TermRecord::extend(LocalTime ttl_end, LocalTime revoke_at) {
-  ttl_end_.store(ttl_end);
-  revoke_at_.store(revoke_at);
+bool TermRecord::extend(LocalTime ttl_end, LocalTime revoke_at) {
+  LocalTime shown = revoke_at_.load();
+  while (shown != kOver && shown != revoke_at) {
+    if (revoke_at_.compare_exchange_weak(shown, revoke_at)) break;
+  }
+  if (shown == kOver) return false;
+  if (ttl_end_.load() != ttl_end) ttl_end_.store(ttl_end);
+  return true;
+}
+
+void TermRecord::end() {
+  if (revoke_at_.load() == kOver) return;
+  ttl_end_.store(kOver);
+  revoke_at_.store(kOver);
 }
 
 bool TermRecord::set_loss(Loss loss) {

@@ -16,7 +16,8 @@ namespace simba::core {
 //
 // The clock is read before the deadline is, a deadline moves on only by a renewal that came in
 // time, and the end takes effect before the store is told: so whoever hears "yes" owned at the
-// instant of that clock read.
+// instant of that clock read. Who hears "no" has ended the term: a renewal that is shown only then,
+// as the engine's thread stood still, comes too late.
 //
 // In a forked child it answers "no" without touching the lock.
 //
@@ -32,8 +33,10 @@ class TermRecord {
   Loss loss() const;
   std::stop_token lost() const;
 
-  // With LocalTime::min() for both it is over: from here on nobody hears "yes".
-  void extend(LocalTime ttl_end, LocalTime revoke_at);
+  // False, and nothing is done: somebody has heard "no".
+  bool extend(LocalTime ttl_end, LocalTime revoke_at);
+  // From here on nobody hears "yes".
+  void end();
   // True when somebody holds lost(): request_stop() is to be called.
   bool set_loss(Loss loss);
   // Runs the user's stop callbacks: on a thread that may wait for them.
@@ -44,7 +47,11 @@ class TermRecord {
   const Token token;
 
  private:
+  static constexpr LocalTime kOver = LocalTime::min();
+
   bool is_forked() const;
+  // What `now` has reached is over.
+  LocalTime lasts_until(LocalTime now) const;
 
   const std::shared_ptr<const Executor> executor_;
   const std::uint64_t process_;
@@ -55,7 +62,7 @@ class TermRecord {
   bool is_lost_ = false;  // guarded by guard_
   // Asked before every write that the mutex protects: without a lock.
   std::atomic<LocalTime> ttl_end_{LocalTime{}};
-  std::atomic<LocalTime> revoke_at_{LocalTime{}};
+  mutable std::atomic<LocalTime> revoke_at_{LocalTime{}};
 };
 
 }  // namespace simba::core

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "simba/executor.h"
@@ -62,6 +63,8 @@ class FakeExecutor : public Executor {
   void run();
   // The process stood still: the clock moved, and nothing happened meanwhile.
   void jump(nanoseconds span) { now_ += span; }
+  // Happens right after the clock is read the next time, as if the reader stood still there.
+  void after_next_look(std::function<void()> task) { after_look_ = std::move(task); }
 
   // From now on store calls wait for the test.
   void hold_calls() { holds_calls_ = true; }
@@ -86,7 +89,11 @@ class FakeExecutor : public Executor {
 
   // --- for the engine ---
 
-  LocalTime now() const noexcept override { return now_; }
+  LocalTime now() const noexcept override {
+    const LocalTime read = now_;
+    if (after_look_) std::exchange(after_look_, nullptr)();
+    return read;
+  }
   std::uint64_t random() override;
   void start(std::function<void()> on_alarm) override { on_alarm_ = std::move(on_alarm); }
   void set_alarm(LocalTime at) override;
@@ -101,6 +108,7 @@ class FakeExecutor : public Executor {
   bool make_call();
 
   LocalTime now_{std::chrono::hours{1}};
+  mutable std::function<void()> after_look_;
   std::mt19937_64 random_;
   std::uint64_t drawn_ = 0;
   std::function<void()> on_alarm_;

@@ -1,26 +1,31 @@
-# Each planted bug is a patch to one source file. A copy of that file is patched and linked in front of the library,
-# so that everything else is the library's own; the simulation must find the bug within a thousand seeds, by a promise
+# Each planted bug is a patch to a source file, or to two where one guards the other. Copies of these are patched and
+# linked in front of the library, so that everything else is the library's own; the simulation must find the bug within a thousand seeds, by a promise
 # that the patch names: "Breaks: P1,P1b" above it, and "Kind: push" where it takes another store than rows without hints.
 if(NOT SIMBA_BUILD_TESTS OR SIMBA_SANITIZE)
   return()
 endif()
 find_program(PATCH_PROGRAM patch REQUIRED)
 
-# simba_plant(PATCH NAME MUTATED): the patch's name, and the patched copy that the build will make.
+# simba_plant(PATCH NAME MUTATED): the patch's name, and the patched copies that the build will make.
 function(simba_plant patch name mutated)
   get_filename_component(bug ${patch} NAME_WE)
-  file(STRINGS ${patch} target_line REGEX "^\\+\\+\\+ b/")
-  string(REPLACE "+++ b/" "" source ${target_line})
-  set(copy ${CMAKE_CURRENT_BINARY_DIR}/mutants/${bug}/${source})
-  add_custom_command(OUTPUT ${copy}
-    COMMAND ${PATCH_PROGRAM} --quiet --fuzz=0 --output=${copy} ${PROJECT_SOURCE_DIR}/${source} ${patch}
-    DEPENDS ${patch} ${PROJECT_SOURCE_DIR}/${source}
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/mutants/${bug})
+  file(STRINGS ${patch} sources REGEX "^\\+\\+\\+ b/")
+  list(TRANSFORM sources REPLACE "^\\+\\+\\+ b/" "")
+  set(copying)
+  foreach(source ${sources})
+    list(APPEND copying COMMAND ${CMAKE_COMMAND} -E copy ${PROJECT_SOURCE_DIR}/${source} ${folder}/${source})
+  endforeach()
+  list(TRANSFORM sources PREPEND ${folder}/ OUTPUT_VARIABLE copies)
+  list(TRANSFORM sources PREPEND ${PROJECT_SOURCE_DIR}/)
+  add_custom_command(OUTPUT ${copies}
+    ${copying}
+    COMMAND ${PATCH_PROGRAM} --quiet --fuzz=0 --no-backup-if-mismatch -p1 -d ${folder} -i ${patch}
+    DEPENDS ${patch} ${sources}
     COMMENT "Planting ${bug}"
     VERBATIM)
-  get_filename_component(folder ${copy} DIRECTORY)
-  file(MAKE_DIRECTORY ${folder})
   set(${name} ${bug} PARENT_SCOPE)
-  set(${mutated} ${copy} PARENT_SCOPE)
+  set(${mutated} ${copies} PARENT_SCOPE)
 endfunction()
 
 file(GLOB _patches CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/mutants/*.patch)

@@ -51,7 +51,7 @@ class SIMBA_EXPORT Term {
 
   // Requested when the term ends, at the latest when others may soon enter.
   std::stop_token lost() const;
-  // Both read the clock at every question.
+  // Both read the clock at every question. Once is_owner() is false it stays so.
   bool is_in_ttl() const;
   bool is_owner() const;
   // Until is_owner() becomes false if no renewal succeeds; never negative.
