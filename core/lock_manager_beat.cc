@@ -17,7 +17,9 @@ thread_local bool is_in_beat = false;
 }  // namespace
 
 Heart::Heart(const Session& session, const TemporalAlignmentStrategy& strategy)
-    : store_(session), log_(session.options.log), interval_(strategy.beat_interval) {}
+    : store_(static_cast<const OutsideCalls&>(session)),
+      log_(session.options.log),
+      interval_(strategy.beat_interval) {}
 
 void Heart::log(LogLevel level, const std::string& line) const {
   if (log_) log_(level, line);

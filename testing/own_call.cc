@@ -84,7 +84,7 @@ void OwnCall::perform() {
 }
 
 Answers OwnCall::take_answers() {
-  if (error_) throw *error_;
+  if (error_) throw Error(*error_);
   if (answers_.empty()) throw Error(Errc::kTimeout, "no answer within the deadline");
   return std::move(answers_);
 }

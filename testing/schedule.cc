@@ -246,7 +246,7 @@ void Schedule::enroll(Actor& actor) {
   } else if (actor.goal == core::Goal::kObserve) {
     spec.notify = [this, &actor](const MutexState& state) { on_sight(actor, state); };
   }
-  spec.poke = [this, &actor, round = actor.round] {
+  spec.poke = [this, &actor] {
     actor.process->post(nanoseconds{0}, [this, &actor] { look(actor); });
   };
   actor.who = engine_of(actor).enroll(std::move(spec));

@@ -91,11 +91,11 @@ int run(const SoakWords& words) {
 }  // namespace simba::torture
 
 int main(int argc, char** argv) {
-  using namespace simba::torture;
-  work_if_asked(argc, argv);
+  simba::torture::work_if_asked(argc, argv);
   CLI::App app("Many contenders for a long time, with faults: does memory or anything else grow?");
-  SoakWords words;
-  add_options(app, words);
-  add_own_options(app, words);
-  return guarded(app, words, argc, argv, [&] { return run(words); });
+  simba::torture::SoakWords words;
+  simba::torture::add_options(app, words);
+  simba::torture::add_own_options(app, words);
+  return simba::torture::guarded(app, words, argc, argv,
+                                 [&] { return simba::torture::run(words); });
 }

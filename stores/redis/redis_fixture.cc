@@ -74,7 +74,7 @@ std::string Admin::operator()(const std::vector<std::string>& words) { return sh
 std::int64_t Admin::info(const std::string& name) {
   const std::string all = '\n' + ask({"INFO"}).text;
   const std::size_t at = all.find('\n' + name + ':');
-  return at == all.npos ? -1 : std::atoll(all.c_str() + at + name.size() + 2);
+  return at == all.npos ? -1 : std::stoll(all.substr(at + name.size() + 2));
 }
 
 void Admin::subscribe(const std::vector<std::string>& channels) {
@@ -165,7 +165,7 @@ void RedisTest::kill_client(const std::string& name, const std::string& type) {
   const std::size_t at = all.find("name=" + name);
   ASSERT_NE(at, all.npos) << all;
   const std::size_t line = all.rfind("id=", at);
-  admin()({"CLIENT", "KILL", "ID", std::to_string(std::atoll(all.c_str() + line + 3))});
+  admin()({"CLIENT", "KILL", "ID", std::to_string(std::stoll(all.substr(line + 3)))});
 }
 
 void RedisTest::TearDown() {

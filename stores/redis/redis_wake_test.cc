@@ -19,6 +19,17 @@ std::int64_t runs(Admin& admin, const std::string& command) {
 // How often it has run scripts: takes, renewals, questions and releases of ours.
 std::int64_t calls(Admin& admin) { return runs(admin, "evalsha") + runs(admin, "evalsha_ro"); }
 
+// Once nobody has made one for a tenth of a second.
+std::int64_t calls_at_rest(Admin& admin) {
+  std::int64_t made = -1;
+  EXPECT_TRUE(eventually([&] {
+    const std::int64_t last = std::exchange(made, calls(admin));
+    std::this_thread::sleep_for(100ms);
+    return last == made;
+  })) << "it does not settle";
+  return made;
+}
+
 // A process that waits: it is refused, listens, and is refused again, now with a place.
 class Waiter {
  public:
@@ -90,12 +101,7 @@ TEST_F(RedisTest, AReleaseIsToldToTheFirstOfTheQueueAndTheOthersStayQuiet) {
   const std::string first = counter({"ZRANGE", key(":contender"), "0", "0"});
   Admin ear(server.url());
   ear.subscribe({key(':' + first)});
-  std::int64_t before = -1;
-  ASSERT_TRUE(eventually([&] {
-    const std::int64_t last = std::exchange(before, calls(counter));
-    std::this_thread::sleep_for(100ms);
-    return last == before;
-  })) << "it does not settle";
+  const std::int64_t before = calls_at_rest(counter);
   const std::int64_t messages = runs(counter, "publish"), popped = runs(counter, "zpopmin");
   // The next owner is heard together with the release, as if the woken one had been fast.
   counter({"MULTI"});
@@ -253,12 +259,7 @@ TEST_F(RedisTest, TheCommandsOfAHandOverDoNotGrowWithThoseWhoWait) {
   }
   for (const auto& each : all) ASSERT_TRUE(eventually([&] { return each->is_running(); }));
   ASSERT_TRUE(eventually([&] { return counter({"ZCARD", "simba:{" + m + "}:contender"}) == "2"; }));
-  std::int64_t before = -1;
-  ASSERT_TRUE(eventually([&] {
-    const std::int64_t last = std::exchange(before, calls(counter));
-    std::this_thread::sleep_for(100ms);
-    return last == before;
-  })) << "it does not settle";
+  const std::int64_t before = calls_at_rest(counter);
   constexpr int kHandOvers = 20;
   const auto owner = [&]() -> Contender* {
     for (const auto& each : all) {

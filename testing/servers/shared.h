@@ -36,7 +36,7 @@ class SharedServer {
 class TestServer {
  public:
   // "mariadb", "mongodb", "mongodb-users", "postgres", "redis", "zookeeper". Throws Unavailable.
-  explicit TestServer(std::string_view kind);
+  explicit TestServer(std::string_view name);
 
   // As connect() takes it, with more parameters: "name=value&name=value".
   std::string url(const std::string& more = {}) const;
