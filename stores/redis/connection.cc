@@ -10,6 +10,8 @@ namespace simba::redis {
 namespace {
 
 constexpr std::size_t kChunk = 16'384;
+// At one time: who is told more and more gets to look at the clock, and at what was asked.
+constexpr int kMostChunks = 64;
 
 }  // namespace
 
@@ -42,14 +44,15 @@ void Connection::await(Replies& replies, LocalTime deadline, const kit::StopSign
   receive_from(&Transport::wait_and_read, replies);
 }
 
-// The first bytes by `how`, and then what else is there.
+// The first bytes by `how`, and then what else is there, up to a megabyte.
 void Connection::receive_from(Transport::Moved (Transport::*how)(char*, std::size_t),
                               Replies& replies) try {
   std::array<char, kChunk> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): read into
   Transport::Moved moved = (transport_.get()->*how)(buffer.data(), buffer.size());
-  while (moved.count > 0) {
+  for (int chunks = 1; moved.count > 0; ++chunks) {
     reader_.feed({buffer.data(), moved.count}, replies);
-    if (moved.count < buffer.size() && !transport_->has_more()) return;
+    const bool is_all = moved.count < buffer.size() && !transport_->has_more();
+    if (is_all || chunks == kMostChunks) return;
     moved = transport_->read(buffer.data(), buffer.size());
   }
   // What is encrypted does not wait by itself.

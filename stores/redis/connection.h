@@ -37,8 +37,10 @@ class Connection : public kit::Pooled {
 
   // All of it. When that takes too long the connection is of no use any more.
   void send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop = nullptr);
-  // What has come; does not wait.
+  // What has come, up to a megabyte; does not wait.
   void receive(Replies& replies);
+  // More has come, whatever the descriptor says.
+  bool has_more() const { return transport_->has_more(); }
   // The same, but waits for some. Returns without any at the deadline, at the stop, or for no
   // reason.
   void await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop = nullptr);

@@ -45,7 +45,8 @@ Messages::~Messages() { subscriptions_->lost(node_); }
 void Messages::read(const kit::StopSignal& stop, const Hint& hint) {
   const LocalTime now = BootClock::now();
   if (now >= next_look_) next_look_ = reconcile(now);
-  const LocalTime next = std::min({next_look_, next_probe(), inbox_.pass_on_due(now, hint)});
+  LocalTime next = std::min({next_look_, next_probe(), inbox_.pass_on_due(now, hint)});
+  if (connection_->has_more()) next = now;
   if (wait(connection_->descriptor(), bell_->descriptor(), stop.descriptor(), next)) {
     bell_->quiet();
     next_look_ = {};

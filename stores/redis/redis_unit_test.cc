@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 
 #include <fstream>
 #include <limits>
@@ -7,6 +9,7 @@
 
 #include "simba/redis.h"
 #include "stores/redis/commands.h"
+#include "stores/redis/connection.h"
 #include "stores/redis/dialer.h"
 #include "stores/redis/failure.h"
 #include "stores/redis/names.h"
@@ -28,6 +31,39 @@ std::string refusal(const std::string& url) {
   } catch (const Error& error) {
     EXPECT_EQ(error.errc(), Errc::kMisconfigured);
     return error.what();
+  }
+}
+
+// A server that answers faster than anybody reads.
+class Fountain : public Transport {
+ public:
+  Fountain() : Transport(eventfd(0, EFD_CLOEXEC)) {}
+
+  Moved read(char* to, std::size_t most) override {
+    given_ += most;
+    if (given_ > kMuch) return {0, POLLIN};  // else who reads without an end would never fail
+    for (std::size_t i = 0; i < most; ++i) to[i] = ":1\r\n"[i % 4];
+    return {most, 0};
+  }
+  Moved wait_and_read(char* to, std::size_t most) override { return read(to, most); }
+  Moved write(const char*, std::size_t count) override { return {count, 0}; }
+
+ private:
+  static constexpr std::size_t kMuch = std::size_t{32} << 20;
+  std::size_t given_ = 0;
+};
+
+TEST(RedisConnection, WhoIsToldMoreAndMoreLooksUpInBetween) {
+  Connection connection(std::make_unique<Fountain>(), "redis at nowhere:1");
+  Replies replies;
+  connection.receive(replies);
+  EXPECT_LE(replies.size(), std::size_t{1} << 18) << "a megabyte of four bytes each";
+  const LocalTime soon = BootClock::now() + std::chrono::seconds(60);
+  try {
+    connection.run(Commands().add({"PING"}), soon);
+    FAIL() << "more answers than questions";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kCorrupt) << error.what();
   }
 }
 
