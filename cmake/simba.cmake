@@ -32,6 +32,13 @@ if(SIMBA_SANITIZE)
   target_compile_options(simba_warnings INTERFACE -Wno-maybe-uninitialized -Wno-stringop-overflow)
 endif()
 
+# Tests are not optimised, and without debug information but for the sanitizers' reports: half the time to build. What
+# is tested has both.
+set(_simba_test_options -O0)
+if(NOT SIMBA_SANITIZE)
+  list(APPEND _simba_test_options -g0)
+endif()
+
 # simba_wants(FOLDER PACKAGE...): without each PACKAGE the FOLDER is left out.
 function(simba_wants folder)
   foreach(package ${ARGN})
@@ -45,16 +52,17 @@ function(simba_wants folder)
 endfunction()
 
 # simba_add_library(NAME name SOURCES file... [DEPS target...] [PRIVATE_DEPS target...]
-#                   [STATIC] [INTERNAL] [PACKAGES package...] [PC_REQUIRES module...] [PC_LIBS library...])
+#                   [STATIC] [INTERNAL] [OF_TESTS] [PACKAGES package...] [PC_REQUIRES module...] [PC_LIBS library...])
 #
 # Makes simba_<name>, alias simba::<name>, installed as a component of the package.
 #   STATIC       a static library also where the others are shared
 #   INTERNAL     static, shared by our own libraries, no component; installed only where they are static
+#   OF_TESTS     made of tests: compiled as they are where they are built
 #   PACKAGES     what find_package must find before a user can link the static library
 #   PC_REQUIRES  the same for pkg-config
 #   PC_LIBS      the same, of a driver that ships no module: its -l flags
 function(simba_add_library)
-  cmake_parse_arguments(arg "STATIC;INTERNAL" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;PACKAGES;PC_REQUIRES;PC_LIBS" ${ARGN})
+  cmake_parse_arguments(arg "STATIC;INTERNAL;OF_TESTS" "NAME" "SOURCES;DEPS;PRIVATE_DEPS;PACKAGES;PC_REQUIRES;PC_LIBS" ${ARGN})
   _simba_check_arguments(simba_add_library "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
   set(target simba_${arg_NAME})
   set(kind)
@@ -68,11 +76,13 @@ function(simba_add_library)
     EXPORT_NAME ${arg_NAME}
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}  # before 1.0 a minor version may change the ABI
-    POSITION_INDEPENDENT_CODE ON
-    CXX_VISIBILITY_PRESET hidden
-    VISIBILITY_INLINES_HIDDEN ON
-    DEFINE_SYMBOL ""  # compiled alike for both kinds, so that one cache serves both
     INSTALL_RPATH "$ORIGIN")  # the libraries find each other wherever they are installed
+  if(arg_OF_TESTS AND SIMBA_BUILD_TESTS)
+    _simba_compile_as_test(${target})
+  else()
+    _simba_compile_as_library(${target})
+    _simba_reuse_headers(${target} simba_library_headers)
+  endif()
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_include_directories(${target}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
@@ -98,23 +108,63 @@ function(simba_add_library)
     ARCHIVE COMPONENT simba_development)
 endfunction()
 
-# simba_add_test_headers(): GoogleTest and what most tests include besides, read once instead of two hundred times.
-function(simba_add_test_headers)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
-  add_library(simba_test_headers OBJECT ${PROJECT_BINARY_DIR}/test_headers.cc)
-  target_link_libraries(simba_test_headers PRIVATE simba_warnings GTest::gtest_main
-    $<TARGET_NAME_IF_EXISTS:GTest::gmock>)
-  target_compile_features(simba_test_headers PRIVATE cxx_std_20)
-  target_compile_options(simba_test_headers PRIVATE -O0)
-  target_precompile_headers(simba_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <atomic> <chrono> <functional> <memory> <mutex>
-    <optional> <string> <thread> <vector>)
+# simba_add_headers(): what most sources include, read once instead of hundreds of times: GoogleTest and the standard
+# library for tests, the standard library for libraries, which are compiled in another way than programs, and for those.
+# Only in builds with tests: where a library is built for users, a missing #include shows.
+function(simba_add_headers)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/headers.cc CONTENT "")
+  foreach(name test library program)
+    add_library(simba_${name}_headers OBJECT ${PROJECT_BINARY_DIR}/headers.cc)
+    target_link_libraries(simba_${name}_headers PRIVATE simba_warnings)
+    target_compile_features(simba_${name}_headers PRIVATE cxx_std_20)
+    target_precompile_headers(simba_${name}_headers PRIVATE <algorithm> <array> <atomic> <chrono> <condition_variable>
+      <functional> <map> <memory> <mutex> <optional> <span> <stop_token> <string> <string_view> <thread> <unordered_map>
+      <utility> <variant> <vector>)
+  endforeach()
+  target_link_libraries(simba_test_headers PRIVATE GTest::gtest_main $<TARGET_NAME_IF_EXISTS:GTest::gmock>)
+  target_compile_options(simba_test_headers PRIVATE ${_simba_test_options})
+  target_precompile_headers(simba_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+  _simba_compile_as_library(simba_library_headers)
 endfunction()
 
-# simba_add_test(NAME name SOURCES file... [DEPS target...] [LABELS unit|sleeping|cpu] [TIMEOUT seconds] [WEIGHT n]
+# Alike for shared and static libraries, so that one cache serves both.
+function(_simba_compile_as_library target)
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    DEFINE_SYMBOL "")
+endfunction()
+
+function(_simba_compile_as_test target)
+  target_compile_options(${target} PRIVATE ${_simba_test_options})
+  target_precompile_headers(${target} REUSE_FROM simba_test_headers)
+endfunction()
+
+function(_simba_reuse_headers target headers)
+  if(NOT TARGET ${headers})
+    return()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${headers})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # More false alarms of PR105651: the headers do not count as the system's any more.
+    target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-stringop-overflow)
+  endif()
+endfunction()
+
+# simba_precompile(TARGET...): these are compiled as programs are, and read the headers once.
+function(simba_precompile)
+  foreach(target ${ARGN})
+    _simba_reuse_headers(${target} simba_program_headers)
+  endforeach()
+endfunction()
+
+# simba_add_test(NAME name SOURCES file... [DEPS target...] [LABELS unit|sleeping|attack|cpu] [TIMEOUT seconds] [WEIGHT n]
 #                [WHOLE])
 #
 # Makes the GoogleTest program <name>. Each case is a ctest entry "<folder>/<Suite>.<Case>". The label says how the
-# case is run: unit in parallel, sleeping with many at once because it waits, cpu after them, one per processor.
+# case is run: unit in parallel, sleeping with many at once because it waits, then attack, which stops and kills
+# processes, two per processor, and cpu, one per processor.
 #   WEIGHT  how many of the sixteen places of the sleeping cases one case takes: more than 1 where it works a server.
 #           These come first: later, with all places taken, there would be room for one that needs a single place only
 #   WHOLE   for many cases of milliseconds each, or some that share what is dear: one entry "<folder>/<name>" runs them
@@ -148,8 +198,7 @@ function(simba_add_test)
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} simba_internal simba_warnings
     GTest::gtest_main $<TARGET_NAME_IF_EXISTS:GTest::gmock>)
   if(NOT arg_LABELS STREQUAL cpu)
-    target_compile_options(${arg_NAME} PRIVATE -O0)  # half the time to build; what is tested stays optimised
-    target_precompile_headers(${arg_NAME} REUSE_FROM simba_test_headers)
+    _simba_compile_as_test(${arg_NAME})
   endif()
   file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
   if(arg_WHOLE)
@@ -174,6 +223,7 @@ function(simba_add_program)
   _simba_check_arguments(simba_add_program "${arg_UNPARSED_ARGUMENTS}" "${arg_NAME}" "${arg_SOURCES}")
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS} simba_internal simba_warnings)
+  simba_precompile(${arg_NAME})
   if(arg_INSTALL)
     set_target_properties(${arg_NAME} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
     install(TARGETS ${arg_NAME} RUNTIME COMPONENT simba_runtime)

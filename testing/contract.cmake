@@ -1,5 +1,5 @@
 # The contract suite, for authors of stores: they link it, name their store, and have the tests.
-simba_add_library(NAME contract STATIC
+simba_add_library(NAME contract STATIC OF_TESTS
   SOURCES contract.cc contract_batches.cc contract_calls.cc contract_engine.cc contract_locker.cc contract_names.cc
           contract_observers.cc contract_operators.cc contract_originals.cc contract_recorder.cc contract_scheduler.cc
           contract_services.cc contract_succession.cc contract_timing.cc contract_watches.cc

@@ -24,7 +24,7 @@ foreach(_patch ${_patches})
   endif()
   add_test(NAME torture/Planted.${_name}
     COMMAND simba_tortured_${_name} --store sqlite --seconds ${_seconds} --slack 1 --must-break ${_breaks})
-  set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS cpu TIMEOUT 300)
+  set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS attack TIMEOUT 300)
 endforeach()
 # Nothing else is wrong with it: only who compares the order of the owners sees it.
 set_tests_properties(torture/Planted.token_drawn_when_asked PROPERTIES FAIL_REGULAR_EXPRESSION "  (P1b?|P2|R4|P6) +torture-")
