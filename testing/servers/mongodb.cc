@@ -128,7 +128,9 @@ MongodbServer::MongodbServer(MongodbSettings settings)
   }
   if (!settings_.password.empty()) {
     write_key();
-    add({"--auth", "--keyFile", (directory_.path() / "key").string()});
+    // As few rounds as it takes: each connection of a client does them again.
+    add({"--auth", "--keyFile", (directory_.path() / "key").string(), "--setParameter",
+         "scramSHA256IterationCount=5000", "--setParameter", "scramIterationCount=5000"});
   }
   add(settings_.options);
   how.command.directory = directory_.path();

@@ -87,7 +87,7 @@ void await(const std::string& what, const std::function<bool()>& done) {
   const auto until = std::chrono::steady_clock::now() + 60s;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= until) throw std::runtime_error("waited for " + what);
-    std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(100ms);  // each look is a program that starts
   }
 }
 
