@@ -40,7 +40,7 @@ class Listener::BellWatch : public Watch {
   friend class Listener;
   const std::shared_ptr<Listener> listener_;
   const unsigned bell_;
-  bool relies_ = false;  // guarded by the listener's mutex_
+  bool relies_ = false;  // guarded by the listener's turns_
   std::unique_ptr<Watch> inner_;
 };
 
@@ -61,7 +61,7 @@ Listener::~Listener() {
   }
   if (thread_) {
     {
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(turns_);
       stops_ = true;
     }
     eventfd_write(nudge_, 1);
@@ -99,13 +99,13 @@ std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void(
 }
 
 void Listener::leave(BellWatch& watch) {
+  rely(watch, false);
   const std::lock_guard lock(mutex_);
-  if (watch.relies_) --relying_;
   if (--bells_[watch.bell_].count == 0) disarm(watch.bell_);
 }
 
 void Listener::rely(BellWatch& watch, bool relies) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(turns_);
   if (std::exchange(watch.relies_, relies) == relies) return;
   relies ? ++relying_ : --relying_;
   if (relies) stand_aside(false);
@@ -121,14 +121,14 @@ bool Listener::listen(int interrupt, LocalTime until) {
       sources[0].revents != 0) {
     hear();
   }
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(turns_);
   listened_ = false;
   return true;
 }
 
 // Who listens for others too would have to wake the reader each time it leaves.
 bool Listener::begin_to_listen() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(turns_);
   if (listened_ || relying_ > 0) return false;
   listened_ = true;
   stand_aside(true);
@@ -182,7 +182,7 @@ void Listener::run() {
     if (sources[0].revents != 0) {
       eventfd_t nudges = 0;
       eventfd_read(nudge_, &nudges);
-      const std::lock_guard lock(mutex_);
+      const std::lock_guard lock(turns_);
       if (stops_) return;
       aside = aside_;
     } else {

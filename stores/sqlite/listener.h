@@ -54,8 +54,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void leave(BellWatch& watch);
   bool listen(int interrupt, LocalTime until);
   bool begin_to_listen();
-  void rely(BellWatch& watch, bool relies);  // under mutex_
-  void stand_aside(bool aside);              // under mutex_; tells the reader
+  void rely(BellWatch& watch, bool relies);
+  void stand_aside(bool aside);  // under turns_; tells the reader
   void run();
   // Calls the wakes of the bells that rang.
   void hear();
@@ -64,15 +64,17 @@ class Listener : public std::enable_shared_from_this<Listener> {
   std::uint64_t note_event(int watch, std::uint32_t mask);  // under mutex_
 
   const unsigned forks_;
+  // Who hears the bells. Nobody touches a file under it: the engine takes it under its own lock.
+  std::mutex turns_;
+  std::size_t relying_ = 0;  // guarded by turns_; watches, on the reader
+  bool listened_ = false;    // guarded by turns_; by a thread that waits
+  bool aside_ = false;       // guarded by turns_; the reader leaves it to that thread
+  bool stops_ = false;       // guarded by turns_
   std::mutex mutex_;
   std::filesystem::path directory_;  // guarded by mutex_
   std::array<Bell, Bells::kCount> bells_;
-  std::size_t relying_ = 0;              // guarded by mutex_; watches, on the reader
-  bool listened_ = false;                // guarded by mutex_; by a thread that waits
-  bool aside_ = false;                   // guarded by mutex_; the reader leaves it to that thread
-  bool stops_ = false;                   // guarded by mutex_
   int inotify_ = -1;                     // set before the thread starts
-  int nudge_ = -1;                       // likewise; the reader shall look at the two above
+  int nudge_ = -1;                       // likewise; the reader shall look at whose turn it is
   std::unique_ptr<std::thread> thread_;  // guarded by mutex_
 };
 

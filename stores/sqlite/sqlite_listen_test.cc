@@ -1,11 +1,17 @@
 // The thread that waits listens to the bells itself, in place of the store's reader.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
+#include <filesystem>
 #include <memory>
+#include <string>
 #include <thread>
 
+#include "stores/sqlite/bells.h"
 #include "stores/sqlite/sqlite_fixture.h"
 
 namespace simba::sqlite {
@@ -73,6 +79,30 @@ TEST_F(SqliteListen, AnotherWatchBringsTheReaderBack) {
   const auto another = mine_->watch("report", "", hints.wake());
   ring();
   EXPECT_TRUE(hints.wait_for(1));
+}
+
+// A file under a lease cannot be opened, as on a disk that stands still.
+TEST_F(SqliteListen, WhoSaysThatItNeedsTheReaderDoesNotWaitForABellToBeMade) {
+  Hints hints, others;
+  const auto watch = mine_->watch("report", "", hints.wake());
+  std::string busy = "x";
+  while (Bells::of(busy) == Bells::of("report")) busy += 'x';
+  const std::filesystem::path bell = Bells::file(file.string() + "-bell", Bells::of(busy));
+  std::signal(SIGIO, SIG_IGN);
+  const int held = ::open(bell.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::fcntl(held, F_SETLEASE, F_WRLCK), 0);
+  std::atomic<bool> made{false};
+  std::jthread maker([&] {
+    const auto another = mine_->watch(busy, "", others.wake());
+    made = true;
+  });
+  while (::fcntl(held, F_GETLEASE) == F_WRLCK) std::this_thread::yield();  // it stands there
+  watch->need_reader(false);
+  watch->need_reader(true);
+  EXPECT_FALSE(made);
+  EXPECT_EQ(::fcntl(held, F_SETLEASE, F_UNLCK), 0);
+  maker.join();
+  ::close(held);
 }
 
 TEST_F(SqliteListen, WhatIsLeftToTheReaderTheReaderHears) {
