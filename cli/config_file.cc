@@ -278,9 +278,15 @@ namespace {
 std::optional<ConfigFile> ConfigFile::read(const std::filesystem::path& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
-    throw UsageError("cannot read " + path.string() + ": " +
-                     std::generic_category().message(errno));
+    const int why = errno;
+    if (std::error_code none; std::filesystem::is_symlink(path, none)) {
+      throw UsageError(path.string() + " is a link to nothing");
+    }
+    if (why == ENOENT || why == ENOTDIR) return std::nullopt;
+    throw UsageError("cannot read " + path.string() + ": " + std::generic_category().message(why));
+  }
+  if (S_ISDIR(info.st_mode)) {
+    throw UsageError(path.string() + " is a directory; settings are read from a file");
   }
   check_writers(path.string(), info);
   std::ifstream file(path);

@@ -43,6 +43,17 @@ TEST_F(ConfigTest, TheFileIsWhereItIsLookedFor) {
               HasSubstr("there is no file 'missing.yaml', which --config names"));
 }
 
+TEST_F(ConfigTest, WhatIsNoFileIsNotTakenForAnEmptyOne) {
+  std::filesystem::create_directory(file("simba.yaml"));
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml is a directory; settings are read from a file"));
+  const Result run = run_tool({"run", "--config", "simba.yaml", "job", "--", "echo", "ran"});
+  EXPECT_EQ(run.code, exit_code::kUsage);
+  EXPECT_EQ(run.out, "");
+  std::filesystem::remove(file("simba.yaml"));
+  std::filesystem::create_symlink("gone.yaml", file("simba.yaml"));
+  EXPECT_THAT(refusal(), HasSubstr("simba.yaml is a link to nothing"));
+}
+
 TEST_F(ConfigTest, CommandsGoByIt) {
   write("simba.yaml", "simba:\n  store: sqlite:" + file("mine.db").string() +
                           "\n  ttl: 3s\n  transition: 2s\n  id: configured\n");
