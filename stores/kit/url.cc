@@ -67,7 +67,16 @@ std::string did_you_mean(std::string_view word, std::span<const std::string_view
   const auto best = std::min_element(known.begin(), known.end(), [&](auto a, auto b) {
     return distance(word, a) < distance(word, b);
   });
-  return "; did you mean '" + std::string(*best) + "'?";
+  const std::size_t steps = distance(word, *best);
+  if (steps <= std::max<std::size_t>(2, word.size() / 3) && steps < best->size()) {
+    return "; did you mean '" + std::string(*best) + "'?";
+  }
+  std::string all = "; it can be ";
+  for (const std::string_view each : known) {
+    if (each != known.front()) all += each == known.back() ? " or " : ", ";
+    all += each;
+  }
+  return all;
 }
 
 void refuse_parameter(std::string_view whose, std::string_view query, std::string_view name,

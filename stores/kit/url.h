@@ -22,7 +22,7 @@ SIMBA_EXPORT std::string percent_decoded(std::string_view whose, std::string_vie
 using Query = std::vector<std::pair<std::string, std::string>>;
 SIMBA_EXPORT Query parse_query(std::string_view whose, std::string_view query);
 
-// "; did you mean 'x'?": the nearest of the known words.
+// "; did you mean 'x'?": the nearest of the known words, or all of them where none is near.
 SIMBA_EXPORT std::string did_you_mean(std::string_view word,
                                       std::span<const std::string_view> known);
 

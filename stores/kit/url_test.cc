@@ -45,6 +45,7 @@ TEST(UrlTest, KnowsWhatWasMeant) {
   const std::array<std::string_view, 3> known{"table", "pooler", "connections"};
   EXPECT_EQ(did_you_mean("tabel", known), "; did you mean 'table'?");
   EXPECT_EQ(did_you_mean("conections", known), "; did you mean 'connections'?");
+  EXPECT_EQ(did_you_mean("tls", known), "; it can be table, pooler or connections");
 }
 
 TEST(UrlTest, AnUnknownParameterIsNamedUnlessItMayBeAPieceOfAPassword) {
