@@ -137,6 +137,21 @@ Cron::Cron(std::string_view expression) {
   any_day_ = parse(Field{"day of the month", 1, 31}, fields[2], days_);
   parse(Field{"month", 1, 12, kMonths}, fields[3], months_);
   any_weekday_ = parse(Field{"day of the week", 0, 7, kWeekdays}, fields[4], weekdays_);
+  if (any_weekday_ && !has_day()) {
+    throw UsageError("--cron is '" + std::string(expression) +
+                     "': that day never comes; February has 29 days at most, and April, June, "
+                     "September and November have 30");
+  }
+}
+
+bool Cron::has_day() const {
+  constexpr std::array<std::size_t, 13> kDays{0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  for (std::size_t month = 1; month < kDays.size(); ++month) {
+    for (std::size_t day = 1; months_[month] && day <= kDays[month]; ++day) {
+      if (days_[day]) return true;
+    }
+  }
+  return false;
 }
 
 bool Cron::matches_day(const std::tm& at) const {

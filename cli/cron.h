@@ -23,6 +23,7 @@ class Cron {
   std::optional<std::time_t> next(std::time_t now) const;
 
  private:
+  bool has_day() const;  // a day of one of its months
   bool matches_day(const std::tm& at) const;
 
   std::bitset<60> minutes_;

@@ -12,9 +12,11 @@ namespace {
 using ::testing::HasSubstr;
 
 class CronTest : public ::testing::Test {
+ public:
+  ~CronTest() override { set_zone("UTC"); }
+
  protected:
   CronTest() { set_zone("UTC"); }
-  ~CronTest() override { set_zone("UTC"); }
   static void set_zone(const char* zone) {
     setenv("TZ", zone, 1);  // NOLINT(concurrency-mt-unsafe): one thread
     tzset();
@@ -62,7 +64,6 @@ TEST_F(CronTest, KnowsDaysMonthsAndTheirNames) {
   EXPECT_EQ(next("0 3 * * SUN", "2026-11-16 00:00:00"), "Sun 2026-11-22 03:00");
   EXPECT_EQ(next("0 0 29 feb *", "2026-11-16 00:00:00"), "Tue 2028-02-29 00:00");
   EXPECT_EQ(next("0 0 31 * *", "2026-11-16 00:00:00"), "Thu 2026-12-31 00:00");
-  EXPECT_EQ(next("0 0 31 2 *", "2026-11-16 00:00:00"), "never");
   EXPECT_EQ(next("@monthly", "2026-12-02 00:00:00"), "Fri 2027-01-01 00:00");
 }
 
@@ -102,6 +103,15 @@ TEST_F(CronTest, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("* * * *"), HasSubstr("it has 4 fields, not 5"));
   EXPECT_THAT(refusal(""), HasSubstr("it has 0 fields"));
   EXPECT_THAT(refusal("@often"), HasSubstr("@hourly"));
+}
+
+TEST_F(CronTest, ADayThatNeverComesIsRefused) {
+  for (const char* never : {"0 0 30 2 *", "0 0 31 4 *", "0 0 31 2,4,6,9,11 *"}) {
+    EXPECT_THAT(refusal(never), HasSubstr("that day never comes")) << never;
+  }
+  for (const char* comes : {"0 0 29 2 *", "0 0 31 4,5 *", "0 0 30 2 mon"}) {
+    EXPECT_EQ(refusal(comes), "accepted") << comes;
+  }
 }
 
 }  // namespace

@@ -188,7 +188,8 @@ is shorter than it takes to look may be missed.
   simba watch --json nightly | jq -r 'select(.state == "free") | .time'
 
 Options:
-  --json        one object per line: time (UTC), mutex, state (held, free), owner, label, token
+  --json        one object per line: time (UTC), mutex, state (held, evicted, free), owner, label,
+                token
   --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
   --config FILE the file with settings; see simba config --help
 )";
