@@ -33,6 +33,29 @@ TEST_F(EngineTest, ATermThatEndedBeforeItWasToldIsNotToldAtAll) {
   EXPECT_EQ(leader.told, Words{"acquired"});  // and its work counted as done
 }
 
+TEST_F(EngineTest, WhoeverWasToldNoIsNotToldYesByARenewalThatWasShownLate) {
+  Contender& owner = contend_as("owner", "report");
+  const Term term = owner.term;
+  executor->hold_calls();
+  executor->advance(7s);
+  const auto renewal = only_call();
+  renewal->perform();
+  bool heard = true;
+  executor->after_next_look([&] {
+    executor->jump(1min);
+    heard = term.is_owner();
+  });
+  renewal->complete();
+  EXPECT_FALSE(heard);
+  EXPECT_FALSE(term.is_owner()) << "a term that ended is dead";
+  EXPECT_FALSE(term.is_in_ttl());
+  EXPECT_EQ(term.time_left(), 0ns);
+  EXPECT_EQ(term.loss().reason, LossReason::kExpired);
+  executor->let_calls_go();
+  EXPECT_EQ(owner.told.at(1), "released");
+  EXPECT_GT(owner.term.token(), term.token()) << "it has a term of its own again";
+}
+
 TEST_F(EngineTest, TheEndOfATermIsToldWhenItsBeginningHasReturned) {
   Contender& leader = enroll("leader", "report");
   leader.on_acquired = [&](const MutexState&) {
