@@ -98,6 +98,15 @@ bool parse(const Field& field, std::string_view text, std::bitset<size>& set) {
   return text.starts_with('*');
 }
 
+[[noreturn]] void refuse_nickname(std::string_view text) {
+  std::vector<std::string> known;
+  for (const auto& [name, meaning] : kNicknames) known.emplace_back(name);
+  const std::string_view near = nearest(text, known);
+  throw UsageError("--cron is '" + std::string(text) + "', which is not known" +
+                   (near.empty() ? "." : "; did you mean '" + std::string(near) + "'?") +
+                   " It can be @hourly, @daily, @weekly, @monthly or @yearly");
+}
+
 std::vector<std::string_view> fields_of(std::string_view expression) {
   std::vector<std::string_view> fields;
   for (const std::string_view field : split(expression, ' ')) {
@@ -126,10 +135,11 @@ Cron::Cron(std::string_view expression) {
     if (expression == name) expression = meaning;
   }
   const auto fields = fields_of(expression);
+  if (expression.starts_with('@')) refuse_nickname(expression);
   if (fields.size() != 5) {
     throw UsageError("--cron is '" + std::string(expression) + "': it has " +
-                     std::to_string(fields.size()) +
-                     " fields, not 5 (minute, hour, day of the month, month, day of the week), as "
+                     std::to_string(fields.size()) + (fields.size() == 1 ? " field" : " fields") +
+                     ", not 5 (minute, hour, day of the month, month, day of the week), as "
                      "in '*/5 * * * *'; @hourly, @daily, @weekly, @monthly and @yearly work too");
   }
   parse(Field{"minute", 0, 59}, fields[0], minutes_);

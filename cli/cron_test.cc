@@ -102,7 +102,9 @@ TEST_F(CronTest, SaysWhatIsWrong) {
   EXPECT_THAT(refusal("1,,2 * * * *"), HasSubstr("'1,,2'"));
   EXPECT_THAT(refusal("* * * *"), HasSubstr("it has 4 fields, not 5"));
   EXPECT_THAT(refusal(""), HasSubstr("it has 0 fields"));
-  EXPECT_THAT(refusal("@often"), HasSubstr("@hourly"));
+  EXPECT_THAT(refusal("5m"), HasSubstr("it has 1 field, not 5"));
+  EXPECT_THAT(refusal("@often"), HasSubstr("is not known. It can be @hourly"));
+  EXPECT_THAT(refusal("@dialy"), HasSubstr("did you mean '@daily'?"));
 }
 
 TEST_F(CronTest, ADayThatNeverComesIsRefused) {

@@ -42,9 +42,8 @@ double take_number(std::string_view what, std::string_view text, std::string_vie
   double number = 0;
   const auto [end, error] =
       std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
-  if (error != std::errc{} || !std::isfinite(number) || number < 0) {
-    refuse(what, text, ", which is no duration");
-  }
+  if (error != std::errc{} || !std::isfinite(number)) refuse(what, text, ", which is no duration");
+  if (number < 0) refuse(what, text, ", which is below 0");
   rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
   return number;
 }
@@ -59,11 +58,16 @@ milliseconds parse_duration(std::string_view what, std::string_view text) {
     const double number = take_number(what, text, rest);
     if (rest.empty()) refuse(what, text, " without a unit");
     const Unit* unit = take_unit(rest);
-    if (unit == nullptr) refuse(what, text, ", whose unit is unknown");
+    if (unit == nullptr) {
+      refuse(what, text, rest.front() == ' ' ? " with a space in it" : ", whose unit is unknown");
+    }
     sum += number * static_cast<double>(unit->span.count());
   } while (!rest.empty());
-  if (sum > static_cast<double>(kLongest.count())) refuse(what, text, ", longer than 365d");
-  if (sum > 0 && sum < 1) refuse(what, text, ", shorter than 1ms");
+  const bool is_too_long = sum > static_cast<double>(kLongest.count());
+  if (is_too_long || (sum > 0 && sum < 1)) {
+    throw UsageError(std::string(what) + " is " + quoted(text) + "; it can be at " +
+                     (is_too_long ? "most 365d" : "least 1ms, or 0"));
+  }
   return milliseconds{std::llround(sum)};
 }
 
@@ -82,6 +86,11 @@ std::string print_duration(milliseconds span) {
       std::pair{"d", std::chrono::seconds{86'400}}, std::pair{"h", std::chrono::seconds{3'600}},
       std::pair{"min", std::chrono::seconds{60}}, std::pair{"s", std::chrono::seconds{1}}};
   auto left = std::chrono::duration_cast<std::chrono::seconds>(span);
+  if (const auto tenths = span % std::chrono::seconds{1} / 100; tenths > milliseconds{0}) {
+    if (left < std::chrono::seconds{10}) {
+      return std::to_string(left.count()) + '.' + std::to_string(tenths.count()) + " s";
+    }
+  }
   std::string text;
   for (const auto& [name, part] : kParts) {  // the first that is not zero, and the next one
     if (text.empty() && left < part) continue;
@@ -93,6 +102,14 @@ std::string print_duration(milliseconds span) {
     if (last) break;
   }
   return text;
+}
+
+std::string print_bound(milliseconds span) {
+  const milliseconds grain = span < std::chrono::seconds{1} ? milliseconds{1}
+                             : span < std::chrono::hours{1} ? std::chrono::seconds{1}
+                             : span < std::chrono::days{1}  ? std::chrono::minutes{1}
+                                                            : std::chrono::hours{1};
+  return print_duration((span + grain - milliseconds{1}) / grain * grain);
 }
 
 }  // namespace simba::cli

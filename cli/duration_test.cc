@@ -62,12 +62,43 @@ TEST(DurationTest, NamesTheOptionTheValueAndTheUnits) {
 TEST(DurationTest, PrintsForPeople) {
   EXPECT_EQ(print_duration(0ms), "0 ms");
   EXPECT_EQ(print_duration(350ms), "350 ms");
-  EXPECT_EQ(print_duration(1999ms), "1 s");
+  EXPECT_EQ(print_duration(1500ms), "1.5 s");
+  EXPECT_EQ(print_duration(1999ms), "1.9 s");
+  EXPECT_EQ(print_duration(2050ms), "2 s");
+  EXPECT_EQ(print_duration(12900ms), "12 s");
   EXPECT_EQ(print_duration(60s), "1 min");
   EXPECT_EQ(print_duration(185s), "3 min 5 s");
   EXPECT_EQ(print_duration(2h + 5min + 3s), "2 h 5 min");
   EXPECT_EQ(print_duration(2h + 3s), "2 h");
   EXPECT_EQ(print_duration(24h * 3 + 4h), "3 d 4 h");
+}
+
+TEST(DurationTest, ABoundIsNeverPrintedShorterThanItIs) {
+  EXPECT_EQ(print_bound(0ms), "0 ms");
+  EXPECT_EQ(print_bound(350ms), "350 ms");
+  EXPECT_EQ(print_bound(1001ms), "2 s");
+  EXPECT_EQ(print_bound(9s), "9 s");
+  EXPECT_EQ(print_bound(12100ms), "13 s");
+  EXPECT_EQ(print_bound(2h + 5min + 3s), "2 h 6 min");
+  EXPECT_EQ(print_bound(24h * 3 + 4h + 1min), "3 d 5 h");
+}
+
+TEST(DurationTest, SaysWhatIsWrongWithAValue) {
+  const auto refusal = [](const char* text) -> std::string {
+    try {
+      parse_duration("--ttl", text);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "taken";
+  };
+  const auto begins = [&](const char* text, const std::string& how) {
+    return refusal(text).starts_with("--ttl is '" + std::string(text) + "'" + how);
+  };
+  EXPECT_TRUE(begins("10 s", " with a space in it; write a number and a unit"));
+  EXPECT_TRUE(begins("-1s", ", which is below 0; write a number and a unit"));
+  EXPECT_EQ(refusal("500d"), "--ttl is '500d'; it can be at most 365d");
+  EXPECT_EQ(refusal("0.1ms"), "--ttl is '0.1ms'; it can be at least 1ms, or 0");
 }
 
 TEST(UsageTest, SuggestsTheNearest) {

@@ -19,6 +19,13 @@ TEST(OutputTest, NothingInANameReachesTheTerminalAsACommand) {
       << "half a character is none, and half of U+009B too";
 }
 
+TEST(OutputTest, ALineIsCutBetweenCharacters) {
+  EXPECT_EQ(cut("abc", 5), "abc");
+  EXPECT_EQ(cut("abc", 2), "ab");
+  EXPECT_EQ(cut("n\u00e4chtlich", 2), "n\u00e4");
+  EXPECT_EQ(cut("n\u00e4chtlich", 0), "");
+}
+
 TEST(OutputTest, TimesOfAStoreThatMakeNoSenseAreShownAsLongOnes) {
   Observation seen;
   seen.owner.id = "a~1";
