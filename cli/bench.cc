@@ -8,11 +8,11 @@
 #include <mutex>
 #include <thread>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
 #include "cli/waiting.h"
-#include "simba/connect.h"
 #include "simba/locker.h"
 
 namespace simba::cli {
@@ -134,7 +134,7 @@ class HandOver {
 }  // namespace
 
 int bench(const BenchCommand& command) {
-  Client first = connect(command.store), second = connect(command.store);
+  Client first = open_client(command.store), second = open_client(command.store);
   SimbaLocker one(first, command.mutex, command.contend),
       two(second, command.mutex, command.contend);
   if (!one.try_lock()) {

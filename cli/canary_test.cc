@@ -187,6 +187,10 @@ TEST_P(CanaryTest, IsNotInTheFamilyOfTheToolNorAfterItsServerHasGone) {
     if (GetParam().lets_in) {
       for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
       expect_clean(pid_in("pid"), "environ");
+      // A `simba` within the program would else mean another store.
+      if (way == 0) {
+        EXPECT_THAT(process->out(), HasSubstr("SIMBA_STORE=withheld:\n"));
+      }
       relay->cut();
       EXPECT_NE(process->wait(), -1) << "it outlived its lease";
     }

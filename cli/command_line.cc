@@ -48,14 +48,29 @@ std::string did_you_mean(const std::string& word, const Words& known) {
   return suggestion(word, known);
 }
 
+// `simba --store URL ls`.
+bool is_option_of_some(const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  return std::any_of(commands().begin(), commands().end(), [&](const Command& command) {
+    CLI::App app;
+    Typed typed;
+    command.add(app, typed);
+    return app.get_option_no_throw(name) != nullptr;
+  });
+}
+
 const Command& find_command(const std::string& name) {
   Words known;
   for (const Command& command : commands()) {
     if (name == command.name) return command;
     known.emplace_back(command.name);
   }
-  throw UsageError("there is no " + std::string(name.starts_with('-') ? "option '" : "command '") +
-                   name + "'" + did_you_mean(name, known) + " simba --help");
+  const bool is_option = name.starts_with('-');
+  if (is_option && is_option_of_some(name)) {
+    throw UsageError("put '" + name + "' after the command, as in: simba ls " + name);
+  }
+  throw UsageError("there is no " + std::string(is_option ? "option '" : "command '") + name + "'" +
+                   did_you_mean(name, known) + " simba --help");
 }
 
 // --- the command line ----------------------------------------------------------------------------
@@ -72,14 +87,14 @@ const Command& find_command(const std::string& name) {
 }
 
 // `simba run MUTEX PROGRAM` is not taken: an option of the program could be taken for one of ours.
-[[noreturn]] void refuse_program(const Command& command, const Words& words, const Typed& typed) {
+[[noreturn]] void refuse_program(const Words& words, const Typed& typed) {
   const auto mutex = std::find(words.begin(), words.end(), typed.words[0]);
-  std::string program;
-  for (auto word = std::find(mutex + 1, words.end(), typed.words[1]); word != words.end(); ++word) {
-    program += ' ' + *word;
+  const auto program = std::find(mutex + 1, words.end(), typed.words[1]);
+  std::string line = "simba";
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    line += (word == program ? " -- " : " ") + *word;
   }
-  throw UsageError("put -- before the program: simba " + std::string(command.name) + ' ' +
-                   typed.words[0] + " --" + program);
+  throw UsageError("put -- before the program: " + line);
 }
 
 [[noreturn]] void refuse_value(const Command& command, const std::string& trouble) {
@@ -112,7 +127,7 @@ void parse_options(const Command& command, const Words& given, Typed& typed) {
   const Words unknown = app.remaining();
   const bool names_program = command.most_words == kProgram && typed.words.size() > 1;
   const bool has_dashes = std::find(given.begin(), given.end(), "--") != given.end();
-  if (names_program && !has_dashes) refuse_program(command, given, typed);
+  if (names_program && !has_dashes) refuse_program(given, typed);
   if (!unknown.empty()) refuse_option(app, command, unknown.front());
   if (names_program) {
     throw UsageError("'" + typed.words[1] + "' is one word too many before --; see simba " +

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "cli/chosen_store.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/help.h"
-#include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/servers.h"
 #include "cli/settings.h"
@@ -21,19 +21,22 @@ Settings settings_of(const Typed& typed) {
       {typed.config, typed.store, typed.id, typed.ttl, typed.transition, typed.kill_after});
 }
 
-std::string store_url(const Typed& typed, const Settings& settings) {
+const Configured& checked_store(const Typed& typed, const Settings& settings) {
   const Configured& store = settings.store();
   leave_to_servers_program(store.value, typed.given);
-  if (const std::string who = settings.exposed_by(); !who.empty()) {
-    say("warning: everybody on this host can read the password in " + who);
+  if (const std::string file = settings.exposed_by(); !file.empty()) {
+    say("warning: everybody on this host can read the password in " + file + ": use chmod 600");
   }
   check_scheme(store);
   need_servers_program(store.value);
   check_url(store);
-  return store.value;
+  return store;
 }
 
-std::string store_url(const Typed& typed) { return store_url(typed, settings_of(typed)); }
+Configured store_of(const Typed& typed) {
+  const Settings settings = settings_of(typed);
+  return checked_store(typed, settings);
+}
 
 Words secrets_of(const std::string& url) {
   const std::string scheme = url.substr(0, url.find(':'));
@@ -73,8 +76,9 @@ void fill_duty(const Typed& typed, const std::string& command, Duty& duty) {
   duty.mutex = typed.words[0];
   duty.program = typed.program;
   const Settings settings = settings_of(typed);
-  duty.store = store_url(typed, settings);
-  duty.secrets = secrets_of(duty.store);
+  duty.store = checked_store(typed, settings);
+  settings.pass_on_store();
+  duty.secrets = secrets_of(duty.store.value);
   const Configured id = settings.id();
   duty.id = id.value;
   duty.id_origin = id.origin;
@@ -186,14 +190,14 @@ void add_version(CLI::App& app, Typed& typed) { app.add_flag("--json", typed.jso
 
 int act_ls(const Typed& typed) {
   const std::string prefix = typed.words.empty() ? "" : typed.words[0];
-  return ls({store_url(typed), prefix, typed.format(), typed.all});
+  return ls({store_of(typed), prefix, typed.format(), typed.all});
 }
 
 int act_show(const Typed& typed) {
   if (typed.words.empty()) {
     throw UsageError("which mutex? Type 'simba show MUTEX'; see simba show --help");
   }
-  return show({store_url(typed), typed.words[0], typed.format()});
+  return show({store_of(typed), typed.words[0], typed.format()});
 }
 
 void add_release(CLI::App& app, Typed& typed) {
@@ -206,7 +210,7 @@ int act_release(const Typed& typed) {
   if (typed.words.empty()) {
     throw UsageError("which mutex? Type 'simba release MUTEX'; see simba release --help");
   }
-  ReleaseCommand command{store_url(typed), typed.words[0], typed.format(), {}, {}};
+  ReleaseCommand command{store_of(typed), typed.words[0], typed.format(), {}, {}};
   if (typed.now) command.how = Eviction::kFreeNow;
   if (typed.token) {
     command.token = parse_number("--token", *typed.token, 1, ~std::uint64_t{0});
@@ -218,7 +222,7 @@ int act_watch(const Typed& typed) {
   if (typed.words.empty()) {
     throw UsageError("which mutexes? Type 'simba watch MUTEX...'; see simba watch --help");
   }
-  return watch({store_url(typed), typed.words, typed.format()});
+  return watch({store_of(typed), typed.words, typed.format()});
 }
 
 void add_init(CLI::App& app, Typed& typed) {
@@ -227,7 +231,7 @@ void add_init(CLI::App& app, Typed& typed) {
 }
 
 int act_init(const Typed& typed) {
-  return init({store_url(typed), typed.format(), typed.print ? Prepare::kTell : Prepare::kNow});
+  return init({store_of(typed), typed.format(), typed.print ? Prepare::kTell : Prepare::kNow});
 }
 
 void add_doctor(CLI::App& app, Typed& typed) {
@@ -238,7 +242,7 @@ void add_doctor(CLI::App& app, Typed& typed) {
 
 int act_doctor(const Typed& typed) {
   const Settings settings = settings_of(typed);
-  return doctor({store_url(typed, settings), typed.format(), settings.unchecked_contend(),
+  return doctor({checked_store(typed, settings), typed.format(), settings.unchecked_contend(),
                  settings.lease_origins()});
 }
 
@@ -249,7 +253,7 @@ void add_bench(CLI::App& app, Typed& typed) {
 
 int act_bench(const Typed& typed) {
   const Settings settings = settings_of(typed);
-  BenchCommand command{store_url(typed, settings),
+  BenchCommand command{checked_store(typed, settings),
                        typed.words.empty() ? "simba-bench" : typed.words[0],
                        typed.format(),
                        settings.contend(),
@@ -272,7 +276,7 @@ void add_torture(CLI::App& app, Typed& typed) {
 
 int act_torture(const Typed& typed) {
   TortureCommand command;
-  command.store = store_url(typed);
+  command.store = store_of(typed);
   command.format = typed.format();
   command.picture = typed.picture.value_or("");
   command.given = typed.given;
@@ -296,7 +300,7 @@ void add_config(CLI::App& app, Typed& typed) {
 
 int act_config(const Typed& typed) {
   const Settings settings = settings_of(typed);
-  static_cast<void>(store_url(typed, settings));  // what another command would say of it
+  static_cast<void>(checked_store(typed, settings));  // what another command would say of it
   return config(settings, typed.format());
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/config_file.h"
 #include "simba/client.h"
 #include "simba/options.h"
 #include "simba/scheduler.h"
@@ -21,7 +22,8 @@ enum class Format { kText, kJson };
 
 // What all have in common that run a program: which one, under which mutex.
 struct Duty {
-  std::string store, mutex;
+  Configured store;
+  std::string mutex;
   std::string id, id_origin;  // empty: one is made
   std::vector<std::string> program;
   std::vector<std::string> secrets;  // variables that are for the store alone
@@ -52,20 +54,23 @@ struct ScheduleCommand : Duty {
 int schedule(const ScheduleCommand& command);
 
 struct LsCommand {
-  std::string store, prefix;
+  Configured store;
+  std::string prefix;
   Format format = Format::kText;
   bool free_too = false;
 };
 int ls(const LsCommand& command);
 
 struct ShowCommand {
-  std::string store, mutex;
+  Configured store;
+  std::string mutex;
   Format format = Format::kText;
 };
 int show(const ShowCommand& command);
 
 struct ReleaseCommand {
-  std::string store, mutex;
+  Configured store;
+  std::string mutex;
   Format format = Format::kText;
   Eviction how = Eviction::kKeepLease;
   std::optional<Token> token;  // only this term
@@ -73,21 +78,21 @@ struct ReleaseCommand {
 int release(const ReleaseCommand& command);
 
 struct WatchCommand {
-  std::string store;
+  Configured store;
   std::vector<std::string> mutexes;
   Format format = Format::kText;
 };
 int watch(const WatchCommand& command);
 
 struct InitCommand {
-  std::string store;
+  Configured store;
   Format format = Format::kText;
   Prepare how = Prepare::kNow;
 };
 int init(const InitCommand& command);
 
 struct DoctorCommand {
-  std::string store;
+  Configured store;
   Format format = Format::kText;
   ContendOptions contend;
   std::string lease_origins = {};  // for people
@@ -95,7 +100,8 @@ struct DoctorCommand {
 int doctor(const DoctorCommand& command);
 
 struct BenchCommand {
-  std::string store, mutex;
+  Configured store;
+  std::string mutex;
   Format format = Format::kText;
   ContendOptions contend;
   milliseconds length{5'000};
@@ -103,7 +109,7 @@ struct BenchCommand {
 int bench(const BenchCommand& command);
 
 struct TortureCommand {
-  std::string store;
+  Configured store;
   milliseconds length{30'000}, ttl{2'000}, transition{1'000};
   int clients = 4, mutexes = 2;
   std::uint64_t seed = 0;  // 0: any

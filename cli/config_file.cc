@@ -106,8 +106,13 @@ class ConfigFile::Reader {
     }
   }
 
-  // Else 'simba' may be mistyped: nothing else would tell.
   void check_whole() const {
+    const auto url = file_.get("store"), path = file_.get("store-file");
+    if (url && path) {
+      throw UsageError(path->origin + ": 'store-file' stands beside 'store' (" + url->origin +
+                       "), and only one of them can name the store: keep that one");
+    }
+    // Else 'simba' may be mistyped: nothing else would tell.
     if (has_simba_ || !is_of_spring(file_.name_)) return;
     throw UsageError(file_.name_ +
                      ": nothing stands under 'simba:' in this file; add 'simba:' "
@@ -233,6 +238,18 @@ class Progress : public YAML::EventHandler {
   int begun_ = -1;
 };
 
+// Of YAML, for somebody who may know little of it.
+std::string refusal_of(const YAML::Exception& error, const std::string& text) {
+  std::istringstream lines(text);
+  std::string line;
+  for (int i = 0; i <= error.mark.line && std::getline(lines, line); ++i) continue;
+  const std::size_t begin = line.find_first_not_of(" \t");
+  const bool has_tab = line.substr(0, begin).find('\t') != std::string::npos;
+  if (has_tab) return "a tab stands before the key; YAML wants spaces there";
+  return "this is not YAML (" + error.msg +
+         "); look at the quotes, the colons and the spaces, here and in the lines before";
+}
+
 void check_progress(const std::string& text) {
   std::istringstream in(text);
   YAML::Parser parser(in);
@@ -251,7 +268,8 @@ ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_
     for (std::size_t i = 1; i < documents.size(); ++i) reader.read_further(documents[i]);
     reader.check_whole();
   } catch (const YAML::Exception& error) {
-    throw UsageError(name + ':' + std::to_string(error.mark.line + 1) + ": " + error.msg);
+    throw UsageError(name + ':' + std::to_string(error.mark.line + 1) + ": " +
+                     refusal_of(error, text));
   }
 }
 
@@ -327,6 +345,12 @@ std::optional<Configured> ConfigFile::get(const std::string& key) const {
 std::optional<Configured> ConfigFile::get(const std::string& section,
                                           const std::string& key) const {
   return get(section + '.' + key);
+}
+
+std::vector<std::string> ConfigFile::sections() const {
+  std::vector<std::string> names;
+  for (const auto& [line, section] : sections_) names.push_back(section.value);
+  return names;
 }
 
 std::optional<Configured> ConfigFile::first_section() const {

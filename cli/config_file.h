@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace simba::cli {
 
@@ -41,6 +42,7 @@ class ConfigFile {
   std::optional<Configured> get(const std::string& section, const std::string& key) const;
   // Of the narrowest section about stores of this URL that has it.
   std::optional<Configured> get_for(std::string_view url, const std::string& key) const;
+  std::vector<std::string> sections() const;  // as they stand there
   // The first section that is not switched off, and where it stands.
   std::optional<Configured> first_section() const;
 

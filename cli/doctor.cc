@@ -184,12 +184,12 @@ std::optional<Timing> judge_lease(const DoctorCommand& command, Report& report) 
 }
 
 void examine(const DoctorCommand& command, const Timing& timing, Report& report) {
-  const Inspection inspection = inspect_store(command.store);
+  const Inspection inspection = inspect_store(command.store.value);
   for (const Finding& finding : inspection.findings) report.add(finding);
   if (report.has_failed()) return;  // opening the store might make what is missing
   Warnings warnings;
   {
-    const std::shared_ptr<Store> store = open_store(command.store, warnings.sink());
+    const std::shared_ptr<Store> store = open_store(command.store.value, warnings.sink());
     const std::string mutex = unused_mutex();
     const Answered answered = ask(*store, mutex);
     report.add(judge_answers(answered, timing));

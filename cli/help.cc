@@ -36,8 +36,8 @@ Where mutexes live:
   --store URL or SIMBA_STORE; by default sqlite:, a file of this user on this host.
   sqlite:/srv/app/locks.db is a file of your choice; redis://, mysql://, postgresql://,
   mongodb:// and zookeeper:// are servers that many hosts share. A URL with a password belongs
-  in SIMBA_STORE: everybody on the host can read command lines. 'simba config --help' tells of
-  the file with settings.
+  in SIMBA_STORE, or in a file that SIMBA_STORE_FILE names: everybody on the host can read command
+  lines. 'simba config --help' tells of the file with settings.
 
 'simba COMMAND --help' shows more.
 )";
@@ -57,7 +57,8 @@ before anybody else can own the mutex, also when simba is stopped or killed.
 
 Options:
   --wait DURATION        wait at most this long for the mutex; 0: not at all
-  -q, --quiet            say nothing but errors: not who is waited for
+  -q, --quiet            say nothing but errors: not who is waited for, nor who holds it
+                         when --wait is over
   --id LABEL             what others see as the owner; default: COUNTER:PID@HOST
   --ttl DURATION         the lease is renewed well within this (10s)
   --transition DURATION  and is free for others this much later (6s)
@@ -358,7 +359,7 @@ const char kVersion[] = R"(simba version [--json]
 Prints the version of simba.
 
 Options:
-  --json        one object: version
+  --json        one object: name, version
 )";
 
 }  // namespace simba::cli::help

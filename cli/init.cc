@@ -28,7 +28,7 @@ bool tell(const Preparation& done, Prepare how) {
 }  // namespace
 
 int init(const InitCommand& command) {
-  const Preparation done = prepare_store(command.store, command.how);
+  const Preparation done = prepare_store(command.store.value, command.how);
   const bool written =
       command.format == Format::kJson ? print(json_of(done, command.how)) : tell(done, command.how);
   return written ? exit_code::kOk : exit_code::kUnavailable;

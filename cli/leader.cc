@@ -10,12 +10,12 @@
 #include <stop_token>
 #include <utility>
 
+#include "cli/chosen_store.h"
 #include "cli/duration.h"
 #include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 #include "cli/waiting.h"
-#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -50,10 +50,10 @@ Leader::Leader(const Duty& duty)
   options.on_event = [this](const Event& event) {
     if (event.kind == Event::Kind::kRenewed) news_.ring();
   };
-  options.log = [](LogLevel level, std::string_view line) {
-    if (level != LogLevel::kInfo) say(line);
+  options.log = [this](LogLevel level, std::string_view line) {
+    if (level != LogLevel::kInfo && !shows_progress_) say(line);
   };
-  client_.emplace(connect(duty.store, options));
+  client_.emplace(open_client(duty.store, options));
   check_id(*client_, duty);
   if (!duty.quiet) tell_if_new(*client_, duty.mutex);
   locker_.emplace(*client_, duty.mutex, duty.contend, duty.id);
@@ -82,9 +82,10 @@ int Leader::lead(const std::function<std::optional<int>()>& serve) {
 }
 
 bool Leader::acquire() {
-  const Patience patience{std::nullopt, !duty_.quiet && isatty(STDERR_FILENO) != 0,
-                          std::exchange(initial_delay_, 0ms)};
+  shows_progress_ = !duty_.quiet && is_screen(STDERR_FILENO);
+  const Patience patience{std::nullopt, shows_progress_, std::exchange(initial_delay_, 0ms)};
   const Waited waited = wait_for_mutex(*client_, *locker_, signals_, patience);
+  shows_progress_ = false;
   if (waited.end == Wait::kAcquired) return true;
   stopped_by_ = waited.signal;
   return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -45,6 +46,8 @@ class Leader {
   void give_way_for(nanoseconds span) { rest_ = span; }
 
   bool leads() const { return locker_->is_owner(); }
+  // False while a renewal is late: what begins now might have to be ended at once.
+  bool may_begin() const { return locker_->is_in_ttl(); }
   // The signal that ends all, or 0.
   int stopped_by() const { return stopped_by_; }
   // How it goes on: "simba: ..." unless the user wants quiet. Errors are said, whatever he wants.
@@ -65,8 +68,9 @@ class Leader {
   std::optional<SimbaLocker> locker_;
   milliseconds initial_delay_;  // before the first claim of all
   int stopped_by_ = 0;
-  bool was_ended_ = false;  // the program, because the mutex was lost
-  nanoseconds rest_{};      // before it contends again
+  std::atomic<bool> shows_progress_{false};  // that line says what the store's trouble is
+  bool was_ended_ = false;                   // the program, because the mutex was lost
+  nanoseconds rest_{};                       // before it contends again
 };
 
 }  // namespace simba::cli

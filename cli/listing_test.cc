@@ -6,6 +6,8 @@
 #include <fstream>
 #include <sstream>
 
+#include <regex>
+
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
 
@@ -148,6 +150,11 @@ TEST_F(ListingTest, SaysWhatIsWrongAndWhatToType) {
        "'run' has no option '--wiat'; did you mean '--wait'?"},
       {{"ls", "--jsno"}, "'ls' has no option '--jsno'; did you mean '--json'?"},
       {{"run", "x", "true", "-l"}, "put -- before the program: simba run x -- true -l"},
+      {{"run", "--wait", "3s", "x", "true"},
+       "put -- before the program: simba run --wait 3s x -- true"},
+      {{"--store", "sqlite:a.db", "ls"}, "put '--store' after the command"},
+      {{"--json", "ls"}, "put '--json' after the command, as in: simba ls --json"},
+      {{"--jsno", "ls"}, "there is no option '--jsno'"},
       {{"run", "x"}, "which program?"},
       {{"run", "--", "true"}, "which mutex"},
       {{"show"}, "which mutex"},
@@ -197,6 +204,18 @@ TEST_F(ListingTest, AMutexThatNobodyEverHeldGetsTheNearestThatSomebodyDid) {
   EXPECT_THAT(simba({"show", "shard-2"}).err, IsEmpty()) << "numbers are counted, not mistyped";
 }
 
+TEST_F(ListingTest, WhoReadsOnlyTheFirstLinesHearsNoComplaint) {
+  const std::string script =
+      "(SIMBA watch x; echo $? > code) | (head -n 1; echo gone > head) &\n"
+      "until [ -s head ]; do sleep 0.01; done\n"
+      "until [ -s code ]; do SIMBA run x -- sleep 0.1; done";
+  Process process({"/bin/sh", "-c", std::regex_replace(script, std::regex("SIMBA"), tool())},
+                  {.directory = file(""), .environment = {"SIMBA_STORE=" + url()}});
+  EXPECT_EQ(process.wait(), 0);
+  EXPECT_THAT(process.out(), HasSubstr("x is free"));
+  EXPECT_EQ(process.err(), "");
+}
+
 TEST_F(ListingTest, SaysThatTheStoreCannotBeUsed) {
   std::ofstream(file("broken.db")) << std::string(4096, 'x');
   std::filesystem::permissions(
@@ -215,7 +234,7 @@ TEST_F(ListingTest, SaysThatTheStoreCannotBeUsed) {
 TEST_F(ListingTest, NeverRepeatsAPassword) {
   const Result result = simba({"ls", "--store", "nosuch://user:canary@host/"});
   EXPECT_THAT(result.out + result.err, Not(HasSubstr("canary")));
-  EXPECT_THAT(result.err, HasSubstr("use SIMBA_STORE"));
+  EXPECT_THAT(result.err, HasSubstr("set SIMBA_STORE"));
 }
 
 }  // namespace

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/owner_view.h"
-#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -63,7 +63,7 @@ std::string meant(Client& client, const std::string& prefix) {
 }  // namespace
 
 int ls(const LsCommand& command) {
-  Client client = connect(command.store);
+  Client client = open_client(command.store);
   const bool as_lines = command.format == Format::kJson;
   std::vector<OwnerView> views;
   std::size_t looked_at = 0;

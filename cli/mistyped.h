@@ -2,17 +2,10 @@
 
 #include <string>
 
-#include "cli/config_file.h"
 #include "simba/client.h"
 
-// What was probably meant, for names that the parser cannot know.
+// What was probably meant, for names of mutexes.
 namespace simba::cli {
-
-// Throws UsageError that names where the URL was said, for a scheme that nobody serves, if one that
-// is served was probably meant.
-void check_scheme(const Configured& store);
-// The same for a URL that its store does not take. Asks no server.
-void check_url(const Configured& store);
 
 // "; did you mean 'nightly'?" for a mutex that nobody ever held, if one that somebody did is near.
 // Empty where there is none, or where the store cannot be asked.

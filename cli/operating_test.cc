@@ -39,8 +39,10 @@ TEST_F(OperatingTest, AnEvictedOwnerStopsAndOthersEnterWhenItsLeaseIsOver) {
       hold("x", "first", {"--ttl", "2s", "--transition", "4s", "--kill-after", "500ms"});
   const Result result = simba({"release", "x"});
   EXPECT_EQ(result.code, exit_code::kOk) << result.err;
-  EXPECT_THAT(result.out, MatchesRegex("'x' was taken from first~[0-9a-v]+: others may take it in "
-                                       "at most [0-9]+ m?s\n"));
+  EXPECT_THAT(
+      result.out,
+      MatchesRegex("'x' was taken from first~[0-9a-v]+, token [0-9]+: others may take it in "
+                   "at most [0-9]+ m?s\n"));
   EXPECT_EQ(simba({"run", "--wait", "30s", "x", "--", "true"}).code, exit_code::kOk);
   EXPECT_EQ(owner->wait(), exit_code::kLost);
 }

@@ -15,8 +15,7 @@
 namespace simba::cli {
 namespace {
 
-constexpr std::array<std::string_view, 4> kOurs{
-    "SIMBA_STORE=", "SIMBA_TOKEN=", "SIMBA_MUTEX=", "SIMBA_OWNER="};
+constexpr std::array<std::string_view, 3> kOurs{"SIMBA_TOKEN=", "SIMBA_MUTEX=", "SIMBA_OWNER="};
 
 bool is_ours(std::string_view variable) {
   return std::any_of(kOurs.begin(), kOurs.end(),

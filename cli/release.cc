@@ -1,3 +1,4 @@
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
@@ -5,7 +6,6 @@
 #include "cli/output.h"
 #include "cli/owner_view.h"
 #include "cli/usage.h"
-#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -14,20 +14,24 @@ std::string text_of(const OwnerView& before, const OwnerView& after, Eviction ho
   const std::string mutex = "'" + printable(before.mutex) + "'";
   const std::string owner = printable(before.owner);
   if (after.owner == before.owner) return mutex + " is still held by " + owner + ": try again\n";
-  const std::string taken = mutex + " was taken from " + owner;
-  if (!after.owner.empty()) return taken + ", and " + printable(after.owner) + " has it now\n";
+  const std::string taken =
+      mutex + " was taken from " + owner + ", token " + std::to_string(before.token);
+  if (!after.owner.empty()) {
+    return taken + "; " + printable(after.owner) + " has it now, token " +
+           std::to_string(after.token) + '\n';
+  }
   if (how == Eviction::kFreeNow) {
-    return taken + " and is free; until it asks the store, " + printable(before.label) +
+    return taken + ", and is free; until it asks the store, " + printable(before.label) +
            " may believe that it owns it\n";
   }
-  if (after.free) return taken + " and is free\n";
-  return taken + ": others may take it in at most " + print_duration(after.lease_left) + '\n';
+  if (after.free) return taken + ", and is free\n";
+  return taken + ": others may take it in at most " + print_bound(after.lease_left) + '\n';
 }
 
 }  // namespace
 
 int release(const ReleaseCommand& command) {
-  Client client = connect(command.store);
+  Client client = open_client(command.store);
   const OwnerView before(command.mutex, client.observe(command.mutex));
   if (before.owner.empty()) {
     say("'" + printable(command.mutex) + "' is " + before.state() + ": there is nobody to evict" +

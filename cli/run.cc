@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/doorbell.h"
 #include "cli/duration.h"
@@ -23,7 +24,6 @@
 #include "cli/terminal.h"
 #include "cli/usage.h"
 #include "cli/waiting.h"
-#include "simba/connect.h"
 #include "simba/locker.h"
 
 namespace simba::cli {
@@ -55,8 +55,10 @@ class News {
 int tell_not_acquired(Client& client, const RunCommand& command) {
   const std::string holder = who_holds(client, command.mutex);  // throws: the store is away
   const bool waited = command.wait > 0ms;
-  say("'" + printable(command.mutex) + "' was not acquired" +
-      (waited ? " within " + print_duration(*command.wait) : "") + ": " + holder);
+  if (!command.quiet) {
+    say("'" + printable(command.mutex) + "' was not acquired" +
+        (waited ? " within " + typed_duration(*command.wait) : "") + ": " + holder);
+  }
   return exit_code::kNotAcquired;
 }
 
@@ -120,7 +122,9 @@ Ended hold_and_watch(const RunCommand& command, SimbaLocker& locker,
   const Loss loss = term.loss();
   locker.unlock();
   Ended ended{tell(command, outcome, loss), 0, false};
-  if (const int signal = keyboard_signal(outcome, terminal)) ended = {0, signal, true};
+  if (const int signal = keyboard_signal(outcome, terminal)) {
+    ended = {0, signal, terminal.was_given()};
+  }
   // The store knows: ending threads and closing files one by one would only take time.
   if (!news.last_call_failed()) leave(ended);
   return ended;
@@ -133,10 +137,10 @@ Ended contend(const RunCommand& command, const Timing& timing, const GuardianHan
   options.contend = command.contend;
   options.on_event = [&news](const Event& event) { news.note(event); };
   options.log = [&news](LogLevel level, std::string_view line) { news.tell(level, line); };
-  const bool shows_progress = !command.quiet && isatty(STDERR_FILENO) != 0;
+  const bool shows_progress = !command.quiet && is_screen(STDERR_FILENO);
   const bool speaks = !shows_progress;           // that line says it too
   if (speaks && !command.wait) news.speak_up();  // else the last line says it
-  Client client = connect(command.store, options);
+  Client client = open_client(command.store, options);
   check_id(client, command);
   if (!command.quiet) tell_if_new(client, command.mutex);
   SimbaLocker locker(client, command.mutex, command.contend, command.id);

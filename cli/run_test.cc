@@ -57,17 +57,29 @@ TEST_F(RunTest, EverythingAfterTheDashesBelongsToTheProgram) {
 }
 
 TEST_F(RunTest, TellsTheProgramWhatItOwns) {
-  const Result result =
-      simba({"run", "--id", "me", "x/y", "--", "sh", "-c", "env | grep ^SIMBA_ | sort"},
-            {.environment = {"SIMBA_TOKEN=old", "SIMBA_TEST_OTHER=kept"}});
+  const Result result = simba({"run", "--id", "me", "x/y", "--", "sh", "-c",
+                               "env | grep ^SIMBA_ | grep -v ^SIMBA_STORE= | sort"},
+                              {.environment = {"SIMBA_TOKEN=old", "SIMBA_TEST_OTHER=kept"}});
   EXPECT_THAT(result.out, ::testing::MatchesRegex("SIMBA_MUTEX=x/y\nSIMBA_OWNER=me~[0-9a-v]+\n"
                                                   "SIMBA_TEST_OTHER=kept\nSIMBA_TOKEN=[0-9]+\n"));
 }
 
-TEST_F(RunTest, KeepsTheStoreFromTheProgram) {
-  const Result result = simba({"run", "x", "--", "env"});
-  EXPECT_THAT(result.out, Not(HasSubstr("SIMBA_STORE")));
-  EXPECT_THAT(result.out, Not(HasSubstr("locks.db")));
+TEST_F(RunTest, ASimbaWithinTheProgramMeansTheSameStore) {
+  const std::string other = "sqlite:" + file("other.db").string();
+  const Words inner{"--", tool(), "show", "x"};
+  const auto nested = [&](Words outer, const Process::Setting& setting = {}) {
+    outer.insert(outer.end(), inner.begin(), inner.end());
+    return simba(outer, setting);
+  };
+  EXPECT_THAT(nested({"run", "x"}).out, HasSubstr("x is held"));
+  EXPECT_THAT(nested({"run", "--store", other, "x"}).out, HasSubstr("x is held"));
+  EXPECT_THAT(nested({"lead", "--restart", "never", "--store", other, "x"}).out,
+              HasSubstr("x is held"));
+  std::ofstream(file("url")) << url() << '\n';
+  EXPECT_THAT(nested({"run", "--store", other, "x"},
+                     {.environment = {"SIMBA_STORE=", "SIMBA_STORE_FILE=" + file("url").string()}})
+                  .out,
+              HasSubstr("x is held"));
 }
 
 TEST_F(RunTest, GivesTheProgramOnlyTheStandardDescriptors) {
@@ -127,7 +139,10 @@ TEST_F(RunTest, GivesUpAfterTheWaitAndSaysWhoHoldsIt) {
   EXPECT_THAT(result.err, HasSubstr("'x' was not acquired: held by holder for "));
   result = simba({"run", "--wait", "300ms", "x", "--", "touch", "ran"});
   EXPECT_EQ(result.code, exit_code::kNotAcquired);
-  EXPECT_THAT(result.err, HasSubstr("'x' was not acquired within 300 ms: held by holder"));
+  EXPECT_THAT(result.err, HasSubstr("'x' was not acquired within 300ms: held by holder"));
+  result = simba({"run", "-q", "--wait", "0", "x", "--", "touch", "ran"});
+  EXPECT_EQ(result.code, exit_code::kNotAcquired);
+  EXPECT_EQ(result.err, "") << "else a cron job would send mail each time";
   EXPECT_FALSE(std::filesystem::exists(file("ran")));
 }
 

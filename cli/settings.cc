@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/duration.h"
+#include "cli/secrets.h"
 #include "cli/sections.h"
 #include "cli/url_file.h"
 #include "cli/usage.h"
@@ -33,6 +34,14 @@ constexpr std::array kKeys{
     Key{"transition", "--transition", "SIMBA_TRANSITION", "6s", &Settings::Flags::transition},
     Key{"initial-delay", "", "SIMBA_INITIAL_DELAY", "0s", nullptr},
     Key{"kill-after", "--kill-after", "SIMBA_KILL_AFTER", "", &Settings::Flags::kill_after}};
+
+// What a program finds for a URL with a password.
+constexpr const char* kWithheld = "withheld:";
+
+// A person at the keyboard waits for a store that does not answer no longer than this, however
+// long the lease is; that of a short lease is shorter.
+constexpr milliseconds kLongestCall = 2s;
+constexpr milliseconds kLongLease = 20s;
 
 // The longest that any store holds.
 constexpr std::size_t kLongestWireId = 255;
@@ -79,6 +88,14 @@ ConfigFile find_file(const Settings::Flags& flags) {
   return ConfigFile::find(name, by);
 }
 
+std::vector<StoreProperty> properties_of_scheme(const std::string& url) {
+  const std::string scheme = url.substr(0, url.find(':'));
+  for (const StoreEntry& entry : registered_stores()) {
+    if (entry.scheme == scheme) return entry.properties;
+  }
+  return {};
+}
+
 // What to add to a file of the JVM project, which has the database elsewhere.
 std::string example_for(const std::string& section) {
   if (section == "jdbc")
@@ -87,6 +104,14 @@ std::string example_for(const std::string& section) {
   if (section == "postgres") return "postgresql://USER@HOST/DATABASE";
   if (section == "sqlite") return "sqlite:/path/to/file";
   return section + "://HOST";
+}
+
+void check_lease(const ContendOptions& options, const std::string& origins) {
+  try {
+    Timing::of(options);
+  } catch (const Error& error) {
+    throw UsageError(origins + ": " + error.what());
+  }
 }
 
 // First of all: one that is mistyped may be why something else is missing.
@@ -103,23 +128,68 @@ Settings::Settings(Flags flags)
     : flags_(with_variables_checked(std::move(flags))),
       file_(find_file(flags_)),
       store_(with_properties(find_store())) {
-  for (const std::string& section : sections_of(store_.value)) {
+  check_password();
+  check_switches();
+  check_other_sections();
+}
+
+// Everybody on the host can read command lines.
+void Settings::check_password() const {
+  if (store_.origin != "--store" || !has_password(store_.value)) return;
+  throw UsageError(
+      "--store: the URL has a password, which everybody on this host could read in the command "
+      "line; set SIMBA_STORE to that URL, or SIMBA_STORE_FILE to a file with it");
+}
+
+void Settings::check_switches() const {
+  for (const std::string& section : sections_of(store_.value)) {  // the narrowest decides
     const auto enabled = file_.get(section, "enabled");
-    if (!enabled || enabled->value != "false") continue;
+    if (!enabled) continue;
+    if (enabled->value == "true") return;
     throw UsageError(enabled->origin + ": simba." + section +
                      ".enabled is false, and the store is " + without_password(store_.value) +
                      " (" + store_.origin + "): switch it on, or choose another store");
   }
 }
 
+// What is wrong there would be found when somebody chooses that store.
+void Settings::check_other_sections() const {
+  const std::vector<std::string> in_use = sections_of(store_.value);
+  for (const std::string& section : file_.sections()) {
+    if (std::find(in_use.begin(), in_use.end(), section) != in_use.end()) continue;
+    ContendOptions options;
+    std::string origins;
+    for (auto [name, into] :
+         {std::pair{"ttl", &options.ttl}, std::pair{"transition", &options.transition}}) {
+      const auto own = file_.get(section, name);
+      const auto found = own ? own : file_.get(name);
+      if (!found) continue;
+      *into = parse_duration(spoken(name, *found), found->value);
+      origins += (origins.empty() ? "" : ", ") + found->origin;
+    }
+    check_lease(options, origins);
+  }
+}
+
 Configured Settings::find_store() const {
   if (flags_.store) return {*flags_.store, "--store"};
-  if (const Text url = variable("SIMBA_STORE")) return {*url, "SIMBA_STORE"};
-  if (const Text path = variable("SIMBA_STORE_FILE")) {
+  const Text url = variable("SIMBA_STORE"), path = variable("SIMBA_STORE_FILE");
+  if (url == kWithheld && !path) {
+    throw UsageError(
+        "the store of the 'simba' around this program has a password, which programs are not told: "
+        "set SIMBA_STORE to the store for this one, or SIMBA_STORE_FILE to a file with its URL");
+  }
+  if (url && path && url != kWithheld) {
+    throw UsageError(
+        "SIMBA_STORE and SIMBA_STORE_FILE are both set, and only one of them can "
+        "name the store: unset the other");
+  }
+  if (url && url != kWithheld) return {*url, "SIMBA_STORE"};
+  if (path) {
     return {url_in({*path, "SIMBA_STORE_FILE"}), "SIMBA_STORE_FILE"};
   }
-  if (const auto url = file_.get("store")) return *url;
-  if (const auto path = file_.get("store-file")) return {url_in(*path), path->origin};
+  if (const auto named = file_.get("store")) return *named;
+  if (const auto file = file_.get("store-file")) return {url_in(*file), file->origin};
   if (const auto section = file_.first_section()) {
     throw UsageError(section->origin + ": simba." + section->value +
                      " is there, but not where the store is: add 'store: " +
@@ -130,23 +200,18 @@ Configured Settings::find_store() const {
 
 // What the file says of the store goes where the store looks for it, unless the URL says it itself.
 Configured Settings::with_properties(Configured store) const {
-  const std::string scheme = store.value.substr(0, store.value.find(':'));
-  for (const StoreEntry& entry : registered_stores()) {
-    if (entry.scheme != scheme) continue;
-    for (const StoreProperty& property : entry.properties) {
-      const auto value = file_.get_for(store.value, property.name);
-      if (value && !has_parameter(store.value, property.name)) {
-        const char* joint = store.value.find('?') == std::string::npos ? "?" : "&";
-        store.value += joint + property.name + '=' + escaped(value->value);
-      }
+  for (const StoreProperty& property : properties_of_scheme(store.value)) {
+    const auto value = file_.get_for(store.value, property.name);
+    if (value && !has_parameter(store.value, property.name)) {
+      const char* joint = store.value.find('?') == std::string::npos ? "?" : "&";
+      store.value += joint + property.name + '=' + escaped(value->value);
     }
   }
   return store;
 }
 
 std::string Settings::exposed_by() const {
-  if (without_password(store_.value) == store_.value) return "";
-  if (store_.origin == "--store") return "--store: use SIMBA_STORE";
+  if (!has_password(store_.value)) return "";
   std::string path;
   if (store_.origin == "SIMBA_STORE_FILE") {
     path = *variable("SIMBA_STORE_FILE");
@@ -154,7 +219,17 @@ std::string Settings::exposed_by() const {
     const auto apart = file_.get("store") ? std::nullopt : file_.get("store-file");
     path = apart ? apart->value : file_.name();
   }
-  return !path.empty() && is_read_by_all(path) ? path + ": use chmod 600" : "";
+  return !path.empty() && is_read_by_all(path) ? path : "";
+}
+
+void Settings::pass_on_store() const {
+  if (store_.origin != "--store" && store_.origin != "SIMBA_STORE") return;
+  const std::string passed_on = has_password(store_.value) ? kWithheld : store_.value;
+  // NOLINTBEGIN(concurrency-mt-unsafe): there is no thread yet
+  unsetenv("SIMBA_STORE_FILE");
+  unsetenv("SIMBA_STORE");  // each of them, should it be there twice
+  setenv("SIMBA_STORE", passed_on.c_str(), 1);
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 std::optional<Configured> Settings::find(const std::string& name) const {
@@ -181,6 +256,7 @@ ContendOptions Settings::unchecked_contend() const {
   options.initial_delay = duration("initial-delay").value_or(options.initial_delay);
   options.ttl = duration("ttl").value_or(options.ttl);
   options.transition = duration("transition").value_or(options.transition);
+  if (options.ttl > kLongLease) options.call_deadline = kLongestCall;
   return options;
 }
 
@@ -195,11 +271,7 @@ std::string Settings::lease_origins() const {
 
 ContendOptions Settings::contend() const {
   const ContendOptions options = unchecked_contend();
-  try {
-    Timing::of(options);
-  } catch (const Error& error) {
-    throw UsageError(lease_origins() + ": " + error.what());
-  }
+  check_lease(options, lease_origins());
   return options;
 }
 
@@ -224,45 +296,26 @@ std::optional<milliseconds> Settings::duration(const std::string& name) const {
   return parse_duration(spoken(name, *found), found->value);
 }
 
-namespace {
-
-bool means_secret(std::string name) {
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<const char*, 5> kWords{"passw", "secret", "token", "auth", "credential"};
-  return std::any_of(kWords.begin(), kWords.end(),
-                     [&](const char* word) { return name.find(word) != name.npos; });
-}
-
-}  // namespace
-
 std::vector<Settings::Line> Settings::lines() const {
   static_cast<void>(id());
   const std::string kill_after_in_force = typed_duration(kill_after());
-  std::vector<Line> all{{"store", without_password(store_.value), store_.origin}};
+  const char* asked_by = nullptr;
+  const bool is_asked_for = config_name(flags_, asked_by).has_value();
+  std::vector<Line> all{
+      {"config", file_.name().empty() ? "none" : file_.name(), is_asked_for ? asked_by : "default"},
+      {"store", without_password(store_.value), store_.origin}};
   for (const Key& key : kKeys) {
     const char* standard = *key.standard != '\0' ? key.standard : kill_after_in_force.c_str();
     const Configured found = find(key.name).value_or(Configured{standard, "default"});
     all.push_back({key.name, found.value, found.origin});
   }
+  for (const StoreProperty& property : properties_of_scheme(store_.value)) {
+    const auto found = file_.get_for(store_.value, property.name);
+    if (!found) continue;
+    const std::string shown = without_password("?" + property.name + '=' + found->value);
+    all.push_back({property.name, shown.substr(property.name.size() + 2), found->origin});
+  }
   return all;
-}
-
-std::string without_password(std::string url) {
-  const std::size_t user = url.find("//");
-  if (user != url.npos) {
-    const std::size_t at = url.rfind('@');  // too much is left out rather than too little
-    const std::size_t colon = url.find(':', user + 2);
-    if (at != url.npos && at > user && colon < at) url.replace(colon + 1, at - colon - 1, "***");
-  }
-  // Parameters: of stores from outside too, so by what their names say.
-  for (std::size_t at = url.find('?'); at != url.npos; at = url.find('&', at + 1)) {
-    const std::size_t equals = std::min(url.find('=', at), url.size());
-    if (!means_secret(url.substr(at + 1, equals - at - 1))) continue;
-    const std::size_t end = std::min(url.find('&', at + 1), url.size());
-    if (equals < end) url.replace(equals + 1, end - equals - 1, "***");
-  }
-  return url;
 }
 
 }  // namespace simba::cli

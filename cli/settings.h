@@ -25,9 +25,11 @@ class Settings {
 
   // Where mutexes live. Throws UsageError where a file of the JVM project leaves it open.
   const Configured& store() const { return store_; }
-  // Where its password stands, if everybody on this host can read it there, and what to do; else
-  // empty.
+  // The file its password stands in, if everybody on this host can read it; else empty.
   std::string exposed_by() const;
+  // For the programs that this one runs: a `simba` among them means the same store, or hears that
+  // it has to be told. Before there is a second thread.
+  void pass_on_store() const;
   // What cannot work is a UsageError that names where it was said: a line, a variable, a flag. Of
   // an id that is what no store can hold; each store has a limit of its own.
   Configured id() const;
@@ -46,6 +48,9 @@ class Settings {
 
  private:
   Configured find_store() const;
+  void check_password() const;
+  void check_switches() const;
+  void check_other_sections() const;
   Configured with_properties(Configured store) const;
   std::optional<Configured> find(const std::string& name) const;
   std::optional<milliseconds> duration(const std::string& name) const;
@@ -54,8 +59,5 @@ class Settings {
   const ConfigFile file_;
   const Configured store_;
 };
-
-// Without the password, if it has one.
-std::string without_password(std::string url);
 
 }  // namespace simba::cli

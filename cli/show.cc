@@ -1,10 +1,10 @@
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/mistyped.h"
 #include "cli/output.h"
 #include "cli/owner_view.h"
-#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -28,7 +28,7 @@ std::string text_of(const OwnerView& view) {
 }  // namespace
 
 int show(const ShowCommand& command) {
-  Client client = connect(command.store);
+  Client client = open_client(command.store);
   const OwnerView view(command.mutex, client.observe(command.mutex));
   const bool written = print(command.format == Format::kJson ? view.json() + '\n' : text_of(view));
   if (!written) return exit_code::kUnavailable;

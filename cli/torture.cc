@@ -3,10 +3,12 @@
 #include <fstream>
 #include <random>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
+#include "cli/secrets.h"
 #include "cli/settings.h"
 #include "cli/usage.h"
 #include "simba/connect.h"
@@ -43,11 +45,11 @@ torture::Plan plan_of(const TortureCommand& command) {
 
 // What is wrong is said before anybody is attacked.
 void try_store(const TortureCommand& command, const torture::Plan& plan) {
-  if (command.store.starts_with("memory:")) {
+  if (command.store.value.starts_with("memory:")) {
     throw UsageError("memory: lives in one process; torture needs a store that many share");
   }
   static_cast<void>(Timing::of(plan.options()));
-  connect(command.store).observe(plan.mutex(0));
+  open_client(command.store).observe(plan.mutex(0));
 }
 
 }  // namespace
@@ -55,8 +57,8 @@ void try_store(const TortureCommand& command, const torture::Plan& plan) {
 int torture(const TortureCommand& command) {
   const torture::Plan plan = plan_of(command);
   try_store(command, plan);
-  torture::Target target = torture::target_of(command.store);
-  target.name = without_password(command.store);
+  torture::Target target = torture::target_of(command.store.value);
+  target.name = without_password(command.store.value);
   std::ofstream picture;
   if (!command.picture.empty()) {
     picture.open(command.picture);

@@ -55,9 +55,8 @@ class Progress {
  private:
   void put(std::string line) const {
     winsize size{};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 &&
-        line.size() >= size.ws_col) {
-      line.resize(size.ws_col - 1U);
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
+      line = cut(line, size.ws_col - 1U);
     }
     line = "\r\033[K" + line;
     static_cast<void>(write(STDERR_FILENO, line.data(), line.size()));
@@ -174,7 +173,7 @@ Waited wait_for_mutex(Client& client, SimbaLocker& locker, const Signals& signal
 std::string who_holds(Client& client, const std::string& mutex) {
   const OwnerView view(mutex, client.observe(mutex, 1s));
   if (view.free) return "free just now";
-  const std::string lease = "lease ends in at most " + print_duration(view.lease_left);
+  const std::string lease = "lease ends in at most " + print_bound(view.lease_left);
   if (view.owner.empty()) return "its owner was evicted, " + lease;
   const std::string since = view.held_for ? " for " + print_duration(*view.held_for) : "";
   return "held by " + printable(view.label) + since + ", " + lease;

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <utility>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/doorbell.h"
 #include "cli/duration.h"
@@ -19,7 +20,6 @@
 #include "cli/output.h"
 #include "cli/owner_view.h"
 #include "cli/signals.h"
-#include "simba/connect.h"
 #include "simba/contend_service.h"
 #include "simba/contender_id.h"
 
@@ -123,7 +123,7 @@ std::string text_of(const Sighting& seen, const Sighting& before) {
                                                      std::to_string(before.token);
   if (seen.is_evicted()) {
     return mutex + " was taken from " + (who.empty() ? "its owner" : who) +
-           " (evicted): others may take it in at most " + print_duration(seen.evicted_for) + '\n';
+           " (evicted): others may take it in at most " + print_bound(seen.evicted_for) + '\n';
   }
   if (seen.owner.empty())
     return mutex + " is free" + (who.empty() ? "" : ", left by " + who) + '\n';
@@ -188,7 +188,7 @@ int watch(const WatchCommand& command) {
   options.log = [](LogLevel level, std::string_view line) {
     if (level != LogLevel::kInfo || line == "the store answers again") say(line);
   };
-  Client client = connect(command.store, options);
+  Client client = open_client(command.store, options);
   Sightings sightings;
   Log log(command.format);
   for (const std::string& mutex : command.mutexes) {

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "cli/config_file.h"
+#include "simba/client.h"
+
+// The store that was chosen. What is wrong with it is said with where it was said: a line, a
+// variable, a flag.
+namespace simba::cli {
+
+// Throws UsageError that names where the URL was said, for a scheme that nobody serves, if one that
+// is served was probably meant.
+void check_scheme(const Configured& store);
+// The same for a URL that its store does not take. Asks no server.
+void check_url(const Configured& store);
+
+// As connect(); what it finds misconfigured is a UsageError.
+Client open_client(const Configured& store, const ClientOptions& options = {});
+
+}  // namespace simba::cli

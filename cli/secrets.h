@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+// Passwords in URLs: beside the user's name, and in parameters by what they are called, as one may
+// be of a store from outside.
+namespace simba::cli {
+
+bool has_password(const std::string& url);
+
+// With *** where one may stand: rather too often.
+std::string without_password(std::string url);
+
+}  // namespace simba::cli
