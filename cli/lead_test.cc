@@ -142,6 +142,37 @@ TEST_F(LeadTest, ProgramsHaveTheStandardStreamsEachTime) {
       << leader->err();
 }
 
+TEST_F(LeadTest, WithoutItsGuardianTheProgramEndsAndSoDoesTheCommand) {
+  for (const char* command : {"lead", "schedule"}) {
+    std::filesystem::remove(file("pid"));
+    Words words{command, "x",  "--",
+                "sh",    "-c", "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done"};
+    if (std::string(command) == "schedule") words.insert(words.begin() + 1, {"--every", "1h"});
+    const auto leader = start(words);
+    const pid_t program = pid_in("pid");
+    const pid_t guardian = guardian_of(*leader);
+    ASSERT_GT(program, 0) << command;
+    ASSERT_GT(guardian, 0) << command;
+    kill(guardian, SIGKILL);
+    EXPECT_EQ(leader->wait(), exit_code::kUnguarded) << command;
+    EXPECT_THAT(leader->err(), HasSubstr("the guardian process was killed or stopped"));
+    EXPECT_FALSE(is_alive(program)) << command;
+    EXPECT_EQ(simba({"show", "x"}).code, exit_code::kFree) << command;
+  }
+}
+
+TEST_F(LeadTest, WhileTheLeaderIsStoppedItsProgramEndsBeforeAnotherEnters) {
+  const auto leader = lead(kLongLease, "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done");
+  ASSERT_GT(pid_in("pid"), 0);
+  leader->signal(SIGSTOP);
+  const auto successor = start_successor("pid");
+  EXPECT_EQ(successor->wait(), 0);
+  EXPECT_EQ(successor->out(), "alone\n");
+  leader->signal(SIGCONT);
+  EXPECT_TRUE(eventually([&] { return leader->err().find("lost 'x'") != std::string::npos; }))
+      << leader->err();
+}
+
 TEST_F(LeadTest, QuietIsAboutProgressAndNotAboutErrors) {
   const auto leader = lead({"-q", "--restart", "never"}, "exit 3");
   EXPECT_EQ(leader->wait(), 3);

@@ -37,10 +37,10 @@ void put(std::array<char, size>& field, const std::string& text) {
 }  // namespace
 
 int keyboard_signal(const Outcome& outcome, const Terminal& terminal) {
-  if (outcome.end != Outcome::End::kByItself || !terminal.was_given()) return 0;
-  if (!WIFSIGNALED(outcome.status)) return 0;
+  if (outcome.end != Outcome::End::kByItself || !WIFSIGNALED(outcome.status)) return 0;
   const int signal = WTERMSIG(outcome.status);
-  return signal == SIGINT || signal == SIGQUIT ? signal : 0;
+  const bool is_of_keyboard = signal == SIGINT || signal == SIGQUIT;
+  return is_of_keyboard && (terminal.was_given() || outcome.passed_on == signal) ? signal : 0;
 }
 
 Supervisor::Supervisor(const GuardianHandle& guardian, const Signals& signals, Terminal& terminal,
@@ -66,9 +66,10 @@ Outcome Supervisor::watch(int news) {
   }
   terminal_.take_back_from(group_);
   outcome_->start_error = start_error_;
+  outcome_->passed_on = passed_on_;
   // It came when the program had just ended by itself, or by the same cause: not to be forgotten.
   const bool is_too_late = outcome_->end == Outcome::End::kByItself && stopped_by_ != 0;
-  return is_too_late ? Outcome{Outcome::End::kStopped, 0, stopped_by_, 0} : *outcome_;
+  return is_too_late ? Outcome{Outcome::End::kStopped, 0, stopped_by_} : *outcome_;
 }
 
 void Supervisor::start() {
@@ -127,7 +128,7 @@ void Supervisor::hear(const Report& report) {
       break;
     case Report::Kind::kEnded: {
       const bool over = ending_ || report.out_of_time || !term_.is_owner();
-      outcome_ = Outcome{over ? why_over() : Outcome::End::kByItself, report.value, stopped_by_, 0};
+      outcome_ = Outcome{over ? why_over() : Outcome::End::kByItself, report.value, stopped_by_};
       break;
     }
   }
@@ -164,7 +165,10 @@ void Supervisor::read_signals() {
       if (!ending_) order(Order::Kind::kEnd);
       ending_ = true;
     } else if (is_forwarded(*signal)) {
+      passed_on_ = *signal;
       order(Order::Kind::kSignal, *signal);
+    } else if (*signal == SIGCONT) {
+      order(Order::Kind::kContinue);
     }
   }
 }
@@ -220,7 +224,7 @@ void Supervisor::take_over(Outcome::End why) {
     std::this_thread::sleep_for(nap);
     nap = std::min<nanoseconds>(2 * nap, 1s);
   } while (!reap_descendants());
-  outcome_ = Outcome{why, 0, stopped_by_, 0};
+  outcome_ = Outcome{why, 0, stopped_by_};
 }
 
 void Supervisor::order(Order::Kind kind, int signal) const {

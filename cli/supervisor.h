@@ -22,10 +22,12 @@ struct Outcome {
   int status = 0;       // kByItself: the program's wait status
   int signal = 0;       // kStopped
   int start_error = 0;  // errno of a program that could not be run
+  int passed_on = 0;    // the last signal to us that the program got
 };
 
-// The signal by which the keyboard ended the program, or 0. ^C on a terminal that the program had
-// for itself did not reach the rest of the job, and was meant for all of it.
+// The signal by which the keyboard ended the program, or 0: whoever waits for us, as a script with
+// a loop, has to see that it was one. ^C on a terminal that the program had for itself did not
+// reach the rest of the job, and was meant for all of it.
 int keyboard_signal(const Outcome& outcome, const Terminal& terminal);
 
 // What `simba run` does while it owns the mutex: has the guardian run the program, tells it each
@@ -90,6 +92,7 @@ class Supervisor {
   int continued_ = 0;                  // times the guardian was found stopped
   int start_error_ = 0;
   int stopped_by_ = 0;
+  int passed_on_ = 0;
   bool ending_ = false;
   bool is_reaped_ = false;  // the guardian
   std::optional<Outcome> outcome_;

@@ -9,8 +9,15 @@
 namespace simba::cli {
 
 Terminal::Terminal() {
-  if (isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) < 0) return;
-  fd_ = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+  if (isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) >= 0) {
+    fd_ = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    return;
+  }
+  // Its keyboard stops and ends us also when standard input is something else.
+  const int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (tty < 0) return;
+  fd_ = fcntl(tty, F_DUPFD_CLOEXEC, 3);
+  close(tty);
 }
 
 Terminal::~Terminal() {
@@ -19,7 +26,9 @@ Terminal::~Terminal() {
 
 bool Terminal::is_in_foreground() const { return fd_ >= 0 && tcgetpgrp(fd_) == getpgrp(); }
 
-bool Terminal::gives_foreground() const { return is_in_foreground() && isatty(STDOUT_FILENO) != 0; }
+bool Terminal::gives_foreground() const {
+  return is_in_foreground() && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+}
 
 void Terminal::give_to(pid_t group) {
   if (tcsetpgrp(fd_, group) == 0) given_ = true;

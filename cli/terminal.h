@@ -14,11 +14,11 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Standard input is a terminal, and we are one of its jobs.
+  // There is one, and we are one of its jobs.
   bool is_ours() const { return fd_ >= 0; }
   bool is_in_foreground() const;
   // The program takes the foreground when it starts; not in a pipeline like `simba run ... | less`,
-  // whose other end may need it. There the program gets it when it asks for it.
+  // whose other ends may need it. There the program gets it when it asks for it.
   bool gives_foreground() const;
   int fd() const { return fd_; }
 

@@ -1,4 +1,4 @@
-// `simba run` in tmux, as somebody works on a host far away.
+// `simba` in tmux, as somebody works on a host far away.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -84,6 +84,30 @@ TEST_F(TmuxTest, ASessionThatIsKilledEndsIt) {
   tmux({"kill-session"});
   EXPECT_TRUE(eventually([&] { return !is_alive(program); }));
   EXPECT_TRUE(eventually([&] { return is_free(); }));
+}
+
+// Each in a window of its own, with a name of its own: as far as processes can tell, two hosts.
+TEST_F(TmuxTest, OfTwoHostsOneLeadsAndTheOtherTakesOver) {
+  if (Process({"/usr/bin/unshare", "--uts", "true"}, {.directory = file("")}).wait() != 0) {
+    GTEST_SKIP() << "this user cannot make a host name of its own";
+  }
+  const auto lead_on = [&](const std::string& host) {
+    type("exec unshare --uts sh -c 'hostname " + host + "; exec " + tool() +
+         " lead --ttl 2s --transition 2s x -- sh -c \"echo \\$SIMBA_OWNER > leader; " +
+         "exec sleep 100\"'");
+  };
+  const auto is_led_from = [&](const std::string& host) {
+    return eventually(
+        [&] { return read_file(file("leader")).find('@' + host + '~') != std::string::npos; });
+  };
+  lead_on("web-1");
+  ASSERT_TRUE(is_led_from("web-1")) << screen();
+  tmux({"split-window", "exec bash --norc --noprofile --noediting -i"});
+  lead_on("web-2");
+  ASSERT_TRUE(shows("waiting for x: held by ")) << screen();
+  EXPECT_TRUE(shows("@web-1 for ")) << screen();
+  tmux({"kill-pane", "-t", "0"});
+  EXPECT_TRUE(is_led_from("web-2")) << screen();
 }
 
 }  // namespace
