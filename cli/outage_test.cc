@@ -4,9 +4,10 @@
 #include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "cli/exit_codes.h"
-#include "cli/tool_fixture.h"
+#include "cli/shell_fixture.h"
 #include "testing/servers/redis.h"
 
 namespace simba::cli {
@@ -156,6 +157,41 @@ TEST_F(ShortOutageTest, AProgramGoesOnInTheSameTermWhenTheServerIsBackWithinTheL
   std::ofstream(file("go")).close();
   EXPECT_EQ(run->wait(), 9) << run->err();
   EXPECT_THAT(run->err(), Not(HasSubstr("lost")));
+}
+
+// The mutex is still ours, but what begins now might have to be ended at once.
+TEST_F(ShortOutageTest, AScheduleBeginsNothingWhileItsRenewalIsLate) {
+  const auto schedule = begin({"schedule", "--every", "50ms", "--ttl", "2s", "--transition", "58s",
+                               "x", "--", "sh", "-c", "echo $SIMBA_TOKEN >> tokens"});
+  ASSERT_TRUE(eventually([&] { return lines_of("tokens") >= 2; })) << schedule->err();
+  server().stop();
+  std::size_t before = 0;
+  const auto rests = [&] {
+    before = lines_of("tokens");
+    std::this_thread::sleep_for(std::chrono::milliseconds{500});
+    return lines_of("tokens") == before;
+  };
+  ASSERT_TRUE(eventually(rests)) << "runs begin though no renewal has come for long";
+  server().start();
+  EXPECT_TRUE(eventually([&] { return lines_of("tokens") > before; })) << schedule->err();
+  EXPECT_THAT(schedule->err(), Not(HasSubstr("lost")));
+}
+
+// However long the lease is, and so the time that an answer could take: here 450 s.
+TEST_F(OutageTest, AServerThatStandsStillHoldsNobodyUpForLong) {
+  const auto holder = begin({"run", "x", "--", "sh", "-c", "echo $$ > pid; exec sleep 100"});
+  ASSERT_GT(pid_in("pid"), 0);
+  Shell shell(file(""), server().url("restart-guard=off"));
+  shell.type(tool() + " run --ttl 1h x -- true\n");
+  ASSERT_TRUE(shell.shows("waiting for x: held by ")) << shell.recent();
+  server().pause();
+  shell.type(kCtrlC);
+  EXPECT_TRUE(shell.shows("\n> ")) << shell.recent();
+  shell.type("echo co''de=$?\n");
+  EXPECT_TRUE(shell.shows("code=130")) << shell.recent();
+  const auto run = begin({"run", "--ttl", "1h", "--wait", "200ms", "x", "--", "true"});
+  EXPECT_EQ(run->wait(), exit_code::kUnavailable) << run->err();
+  server().resume();
 }
 
 }  // namespace

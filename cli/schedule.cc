@@ -67,6 +67,8 @@ std::unique_ptr<Rhythm> rhythm_of(const ScheduleCommand& command) {
 
 // How long at most before the clock on the wall is looked at again.
 constexpr nanoseconds kLookAgain = 30s;
+// And whether a renewal that is late has come.
+constexpr nanoseconds kLateRenewal = 20ms;
 
 // One `simba schedule`.
 class Schedule {
@@ -111,8 +113,9 @@ class Schedule {
   bool wait() {
     while (leader_.leads() && leader_.stopped_by() == 0) {
       const auto left = rhythm_->until_next();
-      if (left && *left <= 0ns) return true;
-      leader_.pause(std::min(left.value_or(kLookAgain), kLookAgain));
+      const bool is_due = left && *left <= 0ns;
+      if (is_due && leader_.may_begin()) return true;
+      leader_.pause(is_due ? kLateRenewal : std::min(left.value_or(kLookAgain), kLookAgain));
     }
     return false;
   }
