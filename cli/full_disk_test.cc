@@ -1,6 +1,8 @@
 // No room: for what is printed, and for the store.
 #include <gmock/gmock.h>
 
+#include <fstream>
+
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
 
@@ -49,6 +51,29 @@ TEST_F(FullDiskTest, AStoreWithoutRoomIsSaidAndNothingRuns) {
   EXPECT_EQ(result.code, exit_code::kUnavailable) << result.err;
   EXPECT_THAT(result.err, HasSubstr("disk is full"));
   EXPECT_FALSE(std::filesystem::exists(file("ran")));
+}
+
+// A renewal that fails for want of room is tried again: room made within the lease is soon enough.
+TEST_F(FullDiskTest, ADiskThatIsFullForAWhileCostsNobodyTheMutex) {
+  const Words own_mounts{"/usr/bin/unshare", "--mount"};
+  std::filesystem::create_directory(file("full"));
+  if (shell("mount -t tmpfs none full", own_mounts).code != 0) {
+    GTEST_SKIP() << "this user cannot mount a file system";
+  }
+  const std::string store = "sqlite:" + file("full/locks.db").string();
+  std::ofstream(file("program.sh"))
+      << "head -c 10000000 /dev/zero > full/rest\n"
+      << "until grep -q 'tried again' said; do sleep 0.05; done\n"
+      << "rm full/rest\n"
+      << "until " << tool() << " show --json x | grep -Eq '\"lease_left_ms\":(59[5-9]|60)'\n"
+      << "do sleep 0.05; done; exit 9\n";
+  const Result result = shell("mount -t tmpfs -o size=512k,mode=700 none full && exec " + tool() +
+                                  " run --ttl 1s "
+                                  "--transition 59s --store " +
+                                  store + " x -- sh program.sh 2> said",
+                              own_mounts);
+  EXPECT_EQ(result.code, 9) << read_file(file("said"));
+  EXPECT_THAT(read_file(file("said")), HasSubstr("disk is full"));
 }
 
 }  // namespace
