@@ -184,13 +184,17 @@ void add_show(CLI::App& app, Typed& typed) {
 void add_ls(CLI::App& app, Typed& typed) {
   add_show(app, typed);
   app.add_flag("-a,--all", typed.all);
+  app.add_flag("--names", typed.names);
 }
 
 void add_version(CLI::App& app, Typed& typed) { app.add_flag("--json", typed.json); }
 
 int act_ls(const Typed& typed) {
+  if (typed.names && typed.json) {
+    throw UsageError("--names has no meaning with --json: that names all there is to know");
+  }
   const std::string prefix = typed.words.empty() ? "" : typed.words[0];
-  return ls({store_of(typed), prefix, typed.format(), typed.all});
+  return ls({store_of(typed), prefix, typed.format(), typed.all, typed.names});
 }
 
 int act_show(const Typed& typed) {

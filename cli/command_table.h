@@ -24,7 +24,8 @@ struct Typed {
   Text config, store, wait, ttl, transition, kill_after, max_hold, id, token, restart, delay,
       hand_over_after, every, after, cron, first_after, seconds, length, clients, mutexes, seed,
       picture;
-  bool quiet = false, json = false, all = false, now = false, print = false, help = false;
+  bool quiet = false, json = false, all = false, names = false, now = false, print = false,
+       help = false;
 
   Format format() const { return json ? Format::kJson : Format::kText; }
 };

@@ -58,6 +58,7 @@ struct LsCommand {
   std::string prefix;
   Format format = Format::kText;
   bool free_too = false;
+  bool names_only = false;
 };
 int ls(const LsCommand& command);
 

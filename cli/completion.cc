@@ -32,11 +32,35 @@ std::string names() {
   return joined(all);
 }
 
-// After -- comes a program: whatever the shell knows of programs and files.
+// What may follow an option, or stand as the word of a command; of others it is anybody's guess.
+constexpr std::pair<const char*, const char*> kValues[] = {{"--restart", "on-failure always never"},
+                                                           {"completion", "bash zsh fish"}};
+
+// For fish.
+std::string what_follows(const std::string& word) {
+  if (word == "--config" || word == "--picture") return " -r -F";  // files
+  for (const auto& [before, values] : kValues) {
+    if (word == before) return " -x -a '" + std::string(values) + "'";
+  }
+  return "";
+}
+
+// As its help begins: "simba show [options] MUTEX".
+bool takes_mutex(const Command& command) {
+  const std::string_view help = command.help;
+  const std::string_view first = help.substr(0, help.find('\n'));
+  return first.find("MUTEX") != first.npos || first.find("PREFIX") != first.npos;
+}
+
+// Asked for when a word is completed; a store that does not answer is not waited for.
+constexpr const char* kMutexes = "timeout 2 simba ls --all --names 2> /dev/null";
+
+// After -- comes a program: whatever the shell knows of programs and files. Names of mutexes are
+// anybody's: they are compared, never expanded.
 std::string for_bash() {
   std::string text =
       "_simba() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} i\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} words='' mutexes='' name i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
       "      compopt -o default\n"
@@ -44,22 +68,28 @@ std::string for_bash() {
       "      return\n"
       "    fi\n"
       "  done\n"
-      "  local words=''\n"
-      "  if ((COMP_CWORD == 1)); then\n"
-      "    words='" +
-      names() + "'\n  else\n    case ${COMP_WORDS[1]} in\n";
-  for (const Command& command : commands()) {
-    text +=
-        "      " + std::string(command.name) + ") words='" + joined(options_of(command)) + "' ;;\n";
+      "  case $COMP_CWORD:${COMP_WORDS[COMP_CWORD-1]}:${COMP_WORDS[1]} in\n"
+      "    1:*) words='" +
+      names() + "' ;;\n    *:--config:* | *:--picture:*) compopt -o default && return ;;\n";
+  for (const auto& [before, values] : kValues) {
+    text += "    *:" + std::string(before) + ":*) words='" + values + "' ;;\n";
   }
-  text += "      help) words='" + names() +
-          "' ;;\n"
-          "    esac\n"
-          "  fi\n"
-          "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
-          "}\n"
-          "complete -F _simba simba\n";
-  return text;
+  for (const Command& command : commands()) {
+    text += "    *:*:" + std::string(command.name) + ") words='" + joined(options_of(command)) +
+            "'" + (takes_mutex(command) ? " mutexes=too" : "") + " ;;\n";
+  }
+  return text + "    *:*:help) words='" + names() +
+         "' ;;\n"
+         "  esac\n"
+         "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
+         "  [[ $mutexes && $word != -* ]] || return\n"
+         "  while IFS= read -r name; do\n"
+         "    [[ $name != \"$word\"* ]] || COMPREPLY+=(\"$(printf %q \"$name\")\")\n"
+         "  done < <(" +
+         kMutexes +
+         ")\n"
+         "}\n"
+         "complete -F _simba simba\n";
 }
 
 std::string for_zsh() {
@@ -70,18 +100,25 @@ std::string for_zsh() {
       "  shift $dashes words\n"
       "  (( CURRENT -= dashes ))\n"
       "  _normal\n"
-      "elif (( CURRENT == 2 )); then\n"
-      "  compadd -- " +
-      names() + "\nelse\n  case ${words[2]} in\n";
-  for (const Command& command : commands()) {
-    text += "    " + std::string(command.name) + ") compadd -- " + joined(options_of(command)) +
-            " ;;\n";
+      "  return\n"
+      "fi\n"
+      "case $CURRENT:${words[CURRENT-1]}:${words[2]} in\n"
+      "  2:*) compadd -- " +
+      names() + " ;;\n  *:(--config|--picture):*) _files ;;\n";
+  for (const auto& [before, values] : kValues) {
+    text += "  *:" + std::string(before) + ":*) compadd -- " + values + " ;;\n";
   }
-  return text + "    help) compadd -- " + names() + " ;;\n  esac\nfi\n";
+  for (const Command& command : commands()) {
+    text += "  *:*:" + std::string(command.name) + ")\n    compadd -- " +
+            joined(options_of(command)) + "\n";
+    if (takes_mutex(command)) text += "    compadd -- ${(f)\"$(" + std::string(kMutexes) + ")\"}\n";
+    text += "    ;;\n";
+  }
+  return text + "  *:*:help) compadd -- " + names() + " ;;\nesac\n";
 }
 
 std::string for_fish() {
-  const std::string when = "complete -c simba -f -n 'not __simba_at_program; and ";
+  const std::string when = "complete -c simba -n 'not __simba_at_program; and ";
   std::string text =
       "function __simba_at_program\n"
       "  contains -- -- (commandline -opc)\n"
@@ -91,13 +128,18 @@ std::string for_fish() {
       "  set -l rest $words[(math (contains -i -- -- $words) + 1)..]\n"
       "  complete -C (string join ' ' -- (string escape -- $rest) (commandline -ct))\n"
       "end\n"
-      "complete -c simba -f -n __simba_at_program -a '(__simba_program)'\n" +
+      "complete -c simba -f\n"  // no files, but where they are meant
+      "complete -c simba -n __simba_at_program -a '(__simba_program)'\n" +
       when + "__fish_use_subcommand' -a '" + names() + "'\n" + when +
       "__fish_seen_subcommand_from help' -a '" + names() + "'\n";
   for (const Command& command : commands()) {
+    const std::string of = when + "__fish_seen_subcommand_from " + command.name + "' ";
     for (const std::string& option : options_of(command)) {
-      text +=
-          when + "__fish_seen_subcommand_from " + command.name + "' -l " + option.substr(2) + "\n";
+      text += of + "-l " + option.substr(2) + what_follows(option) + '\n';
+    }
+    if (takes_mutex(command)) text += of + "-a '(" + kMutexes + ")'\n";
+    if (const std::string words = what_follows(command.name); !words.empty()) {
+      text += of + words.substr(words.find("-a")) + '\n';
     }
   }
   return text;

@@ -19,6 +19,8 @@ class CompletionTest : public ToolTest {
     std::filesystem::create_symlink(tool(), file("simba"));
     std::ofstream(file("lone-program")) << "#!/bin/sh\n";
     std::filesystem::permissions(file("lone-program"), std::filesystem::perms{0755});
+    EXPECT_EQ(simba({"run", "app/nightly", "--", "true"}).code, 0);
+    EXPECT_EQ(simba({"run", "app/$(touch harm)", "--", "true"}).code, 0);
   }
   static bool is_there(const std::string& program) { return access(program.c_str(), X_OK) == 0; }
   std::string path() const { return "PATH=" + file("").string() + ":/usr/bin:/bin"; }
@@ -39,6 +41,35 @@ TEST_F(CompletionTest, ZshLoadsItAndCompletes) {
   expect_completed("run --kill", "run --kill-after");
   expect_completed("help vers", "help version");
   expect_completed("run x -- lone", "run x -- lone-program");
+  expect_completed("show app/ni", "show app/nightly");
+  expect_completed("lead --restart al", "lead --restart always");
+  expect_completed("ls --config lone", "ls --config lone-program");
+}
+
+TEST_F(CompletionTest, BashLoadsItAndCompletes) {
+  const auto offered = [&](const Words& typed) {
+    std::string script =
+        "export " + path() + "; source <(simba completion bash); COMP_WORDS=(simba";
+    for (const std::string& word : typed) script += " '" + word + "'";
+    script +=
+        "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); compopt() { echo files; }; _simba; "
+        "printf '%s\\n' \"${COMPREPLY[@]}\"";
+    Process bash({"/bin/bash", "-c", script},
+                 {.directory = file(""), .environment = {"SIMBA_STORE=" + url()}});
+    EXPECT_EQ(bash.wait(), 0) << bash.err();
+    EXPECT_EQ(bash.err(), "");
+    return bash.out();
+  };
+  EXPECT_EQ(offered({"sch"}), "schedule\n");
+  EXPECT_EQ(offered({"run", "--kill"}), "--kill-after\n");
+  EXPECT_EQ(offered({"help", "vers"}), "version\n");
+  EXPECT_EQ(offered({"run", "--wait", "3s", "app/ni"}), "app/nightly\n");
+  EXPECT_EQ(offered({"show", "app/$"}), "app/\\$\\(touch\\ harm\\)\n");
+  EXPECT_EQ(offered({"lead", "--restart", "n"}), "never\n");
+  EXPECT_EQ(offered({"completion", "z"}), "zsh\n");
+  EXPECT_THAT(offered({"ls", "--config", ""}), HasSubstr("files\n"));
+  EXPECT_THAT(offered({"run", "x", "--", "lone"}), HasSubstr("files\nlone-program\n"));
+  EXPECT_FALSE(std::filesystem::exists(file("harm"))) << "the name of a mutex was run";
 }
 
 TEST_F(CompletionTest, FishLoadsItAndCompletes) {
@@ -46,7 +77,7 @@ TEST_F(CompletionTest, FishLoadsItAndCompletes) {
   const auto offered = [&](const std::string& typed) {
     Process::Setting setting;
     setting.directory = file("");
-    setting.environment = {path(), "HOME=" + file("").string(),
+    setting.environment = {path(), "HOME=" + file("").string(), "SIMBA_STORE=" + url(),
                            "XDG_DATA_DIRS=" SIMBA_SHARE ":/usr/share"};
     Process fish({"/usr/bin/fish", "-c", "complete -C 'simba " + typed + "'"}, setting);
     EXPECT_EQ(fish.wait(), 0) << fish.err();
@@ -58,6 +89,9 @@ TEST_F(CompletionTest, FishLoadsItAndCompletes) {
   EXPECT_EQ(offered("help vers"), "\nversion\n");
   EXPECT_THAT(offered("run x -- lone"), HasSubstr("\nlone-program"));
   EXPECT_THAT(offered("run x -- ls --"), Not(HasSubstr("--kill-after")));
+  EXPECT_EQ(offered("show app/ni"), "\napp/nightly\n");
+  EXPECT_EQ(offered("lead --restart n"), "\nnever\n");
+  EXPECT_EQ(offered("completion z"), "\nzsh\n");
 }
 
 }  // namespace

@@ -158,6 +158,7 @@ renewed, and the token.
 
 Options:
   -a, --all     the free ones too
+  --names       only the names, one per line
   --json        one object per line: mutex, state (held, evicted, free), owner, label,
                 held_for_ms, lease_left_ms, token
   --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
@@ -347,7 +348,7 @@ Options:
 
 const char kCompletion[] = R"(simba completion SHELL
 
-Prints a script that completes commands and options, for bash, zsh or fish.
+Prints a script that completes commands, options and the names of mutexes, for bash, zsh or fish.
 
   source <(simba completion bash)                    in ~/.bashrc
   simba completion zsh > ~/.zfunc/_simba             a directory in $fpath

@@ -58,6 +58,16 @@ TEST_F(ListingTest, ListsAsJson) {
   EXPECT_GT(object["token"], 0);
 }
 
+TEST_F(ListingTest, ListsNamesAlone) {
+  ASSERT_EQ(simba({"run", "free one", "--", "true"}).code, 0);
+  const auto holder = start_script({"held"}, "echo $$ > pid; exec sleep 100");
+  ASSERT_GT(pid_in("pid"), 0);
+  EXPECT_EQ(simba({"ls", "--names"}).out, "held\n");
+  EXPECT_EQ(simba({"ls", "--names", "--all"}).out, "free one\nheld\n");
+  EXPECT_EQ(simba({"ls", "--names", "--all", "free"}).out, "free one\n");
+  EXPECT_EQ(simba({"ls", "--names", "--json"}).code, exit_code::kUsage);
+}
+
 TEST_F(ListingTest, ListsMoreThanOnePageInOrder) {
   constexpr std::size_t kHeld = 10'500;
   const auto name = [](std::size_t i) { return "m" + std::to_string(100'000 + i); };

@@ -48,9 +48,11 @@ std::string table(const std::vector<OwnerView>& views) {
   return text;
 }
 
-std::string lines_of(const std::vector<OwnerView>& views) {
+std::string lines_of(const std::vector<OwnerView>& views, bool names_only) {
   std::string lines;
-  for (const OwnerView& view : views) lines += view.json() + '\n';
+  for (const OwnerView& view : views) {
+    lines += (names_only ? printable(view.mutex) : view.json()) + '\n';
+  }
   return lines;
 }
 
@@ -64,7 +66,7 @@ std::string meant(Client& client, const std::string& prefix) {
 
 int ls(const LsCommand& command) {
   Client client = open_client(command.store);
-  const bool as_lines = command.format == Format::kJson;
+  const bool as_lines = command.format == Format::kJson || command.names_only;
   std::vector<OwnerView> views;
   std::size_t looked_at = 0;
   bool written = true;
@@ -79,7 +81,7 @@ int ls(const LsCommand& command) {
       if (command.free_too || !view.free) views.push_back(std::move(view));
     }
     if (!as_lines) continue;  // the widest name may be the last
-    written = print(lines_of(views));
+    written = print(lines_of(views, command.names_only));
     views.clear();
   }
   if (as_lines) return written ? exit_code::kOk : exit_code::kUnavailable;

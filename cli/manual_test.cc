@@ -75,7 +75,7 @@ TEST_F(ManualTest, ManShowsEveryPageWithoutAWarning) {
 // The parser knows what may be typed, and completion asks it; people read the help and the page.
 TEST_F(ManualTest, TheHelpHasExactlyTheOptionsOfTheParser) {
   const std::string script = simba({"completion", "bash"}).out;
-  const std::regex row(R"(\n +([a-z]+)\) words='--help ?([^']*)')"),
+  const std::regex row(R"(\n +\*:\*:([a-z]+)\) words='--help ?([^']*)')"),
       option(R"(\n  (-[a-z], )?(--[a-z-]+))");
   int commands = 0;
   for (std::sregex_iterator each(script.begin(), script.end(), row), end; each != end; ++each) {
