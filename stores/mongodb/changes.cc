@@ -1,5 +1,6 @@
 #include "stores/mongodb/changes.h"
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,17 @@ Document only_releases() {
   return pipeline;
 }
 
+// Whatever the URI says: a secondary hears of releases later, and a lesser concern is refused.
+void ask_primary(mongoc_collection_t* collection) {
+  using Concern = std::unique_ptr<mongoc_read_concern_t, void (*)(mongoc_read_concern_t*)>;
+  using Prefs = std::unique_ptr<mongoc_read_prefs_t, void (*)(mongoc_read_prefs_t*)>;
+  const Concern majority(mongoc_read_concern_new(), mongoc_read_concern_destroy);
+  const Prefs primary(mongoc_read_prefs_new(MONGOC_READ_PRIMARY), mongoc_read_prefs_destroy);
+  mongoc_read_concern_set_level(majority.get(), MONGOC_READ_CONCERN_LEVEL_MAJORITY);
+  mongoc_collection_set_read_concern(collection, majority.get());
+  mongoc_collection_set_read_prefs(collection, primary.get());
+}
+
 class Stream : public kit::Source {
  public:
   Stream(std::shared_ptr<Endpoint> endpoint, const kit::StopSignal& stop)
@@ -45,6 +57,7 @@ class Stream : public kit::Source {
     limit = {BootClock::now() + options.connect_timeout, &stop};
     collection_.reset(mongoc_client_get_collection(connection_.client(), options.database.c_str(),
                                                    options.collection.c_str()));
+    ask_primary(collection_.get());
     Document opts;
     opts.number("maxAwaitTimeMS", kAwait);
     stream_.reset(mongoc_collection_watch(collection_.get(), only_releases().get(), opts.get()));

@@ -12,9 +12,14 @@ mongoc_client_t* checked(mongoc_client_t* client, const Endpoint& endpoint) {
                                       "lower connections");
 }
 
-const mongoc_read_prefs_t* primary() {
-  static const mongoc_read_prefs_t* const prefs = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-  return prefs;
+using Database = std::unique_ptr<mongoc_database_t, void (*)(mongoc_database_t*)>;
+
+// Without the concerns that the URI, or the owner of the pool, gives its clients.
+Database plain_database(mongoc_client_t* client, const std::string& name) {
+  static const mongoc_write_concern_t* const none = mongoc_write_concern_new();
+  Database database(mongoc_client_get_database(client, name.c_str()), mongoc_database_destroy);
+  mongoc_database_set_write_concern(database.get(), none);
+  return database;
 }
 
 }  // namespace
@@ -68,14 +73,16 @@ void Connection::fail(const bson_error_t& error, const bson_t* reply) {
   throw Failure(Errc::kTimeout, trouble.what(), 0);
 }
 
+// Sent as a write is: what the driver takes for a read gets the client's read concern, beside ours,
+// and on a direct connection leave to be answered by a secondary.
 Document Connection::read(const Document& command, LocalTime deadline) {
   Document timed(command);
   timed.number("maxTimeMS", begin(deadline));
+  const Database database = plain_database(client_, endpoint_->options().database);
   bson_t reply;
   bson_error_t error{};
   const bool done =
-      mongoc_client_read_command_with_opts(client_, endpoint_->options().database.c_str(),
-                                           timed.get(), primary(), nullptr, &reply, &error);
+      mongoc_database_write_command_with_opts(database.get(), timed.get(), nullptr, &reply, &error);
   Document kept(bson_copy(&reply));
   bson_destroy(&reply);
   if (!done) fail(error, kept.get());

@@ -77,7 +77,7 @@ TEST_F(MongodbSetTest, OwnersKeepTheirTermsWhilePrimariesStepDownAndDie) {
 }
 
 TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGrantedWhateverTheUriSays) {
-  const auto store = open("set&w=1&readPreference=secondary");
+  const auto store = open("set&w=1&readPreference=secondary&readConcernLevel=local");
   insist([&] { return take(*store, "warm", "a~1"); });
   for (int i = 0; i < 20; ++i) {
     const std::string id = "b~" + std::to_string(i);
@@ -85,6 +85,8 @@ TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGrantedWhateverTheUriSays) {
     EXPECT_EQ(insist([&] { return observe(*store, "read" + id); }).owner.token, held.owner.token)
         << "a secondary was asked, which is behind";
   }
+  const auto watch = store->watch("warm", {}, [] {});
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
   insist([&] { return take(*store, "lonely", "b~1"); });
   release(*store, "lonely", "b~1");
   const std::size_t primary = set->await_primary();

@@ -197,6 +197,31 @@ TEST_F(MongodbStoreTest, WorksOnAPoolOfTheUser) {
   mongoc_uri_destroy(uri);
 }
 
+TEST_F(MongodbStoreTest, TheConcernsOfAUsersPoolAreNotAsked) {
+  mongoc_init();
+  for (const char* level : {"local", "majority", "linearizable"}) {
+    MongodbOptions own = options(std::string("w=1&readConcernLevel=") + level);
+    mongoc_uri_t* uri = mongoc_uri_new(own.uri.c_str());
+    mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
+    {
+      own.pool = pool;
+      const auto store = open_mongodb(own);
+      const auto watch = store->watch("L1", {}, [] {});
+      const std::string id = std::string("a~") + level;
+      EXPECT_EQ(error_of([&] {
+                  take(*store, "L1", id);
+                  EXPECT_EQ(observe(*store, "L1").owner.id, id);
+                  release(*store, "L1", id);
+                }),
+                "none")
+          << level;
+      EXPECT_TRUE(eventually([&] { return watch->is_live(); }, 10s)) << level;
+    }
+    mongoc_client_pool_destroy(pool);
+    mongoc_uri_destroy(uri);
+  }
+}
+
 TEST_F(MongodbStoreTest, IsDeadInAForkedChildAndUnharmedInTheParent) { expect_fork_safe(open()); }
 
 // A thread of its own closes the driver's clients, for half a second.
