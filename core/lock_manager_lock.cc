@@ -22,7 +22,10 @@ struct LockManager::Lock::State : std::enable_shared_from_this<State> {
 
   std::shared_ptr<core::Hold> mine();
   std::shared_ptr<core::Hold> mine_if_any() const;
-  bool lock(const core::Hold::Acquire& how) { return mine()->acquire(how, IfLost::kThrows); }
+  bool lock(const core::Hold::Acquire& how, const std::stop_token& stop = {}) {
+    const auto hold = mine();
+    return !stop.stop_requested() && hold->acquire(how, IfLost::kThrows);
+  }
   bool try_lock(const core::Hold::Acquire& how) { return mine()->acquire(how, IfLost::kSaysNo); }
   void let_go() noexcept;
 
@@ -98,7 +101,7 @@ void LockManager::Lock::lock() {
 }
 
 bool LockManager::Lock::lock(const std::stop_token& stop) {
-  return state_->lock([&](SimbaLocker& locker) { return locker.lock(stop); });
+  return state_->lock([&](SimbaLocker& locker) { return locker.lock(stop); }, stop);
 }
 
 bool LockManager::Lock::try_lock() {
@@ -116,7 +119,7 @@ bool LockManager::Lock::lock(std::error_code& error) {
 
 bool LockManager::Lock::lock(const std::stop_token& stop, std::error_code& error) {
   return core::coded(error, [&] {
-    return state_->lock([&](SimbaLocker& locker) { return locker.lock(stop, error); });
+    return state_->lock([&](SimbaLocker& locker) { return locker.lock(stop, error); }, stop);
   });
 }
 

@@ -206,6 +206,22 @@ TEST_F(LockManagerTest, AWaitCanBeInterrupted) {
   EXPECT_TRUE(lock.is_owner());
 }
 
+TEST_F(LockManagerTest, AStopThatWasRequestedBeforeTakesNothingAndEndsNothing) {
+  Lock lock = manager.create_lock("L1");
+  std::stop_source stop;
+  stop.request_stop();
+  ASSERT_FALSE(lock.lock(stop.get_token()));
+  EXPECT_EQ(store->calls(), 0u);
+  lock.lock();
+  const Token token = lock.token();
+  std::error_code error;
+  EXPECT_FALSE(lock.lock(stop.get_token())) << "nor is it locked again";
+  EXPECT_FALSE(lock.lock(stop.get_token(), error));
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_EQ(lock.token(), token);
+  EXPECT_TRUE(lock.is_owner());
+}
+
 TEST_F(LockManagerTest, WaitersOfOneProcessFollowOneAnotherInTheOrderOfTheirArrival) {
   constexpr int kWaiters = 6;
   Lock lock = manager.create_lock("L1");

@@ -90,7 +90,7 @@ bool SimbaLocker::State::acquire(Clock::time_point until, const std::stop_token&
 bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] { bell->ring(); });
   const auto gives_up = [&] { return stop.stop_requested(); };
-  while (true) {
+  while (!gives_up()) {
     const bool once = until != kForever && until <= Clock::now();
     const auto if_refused = once ? IfRefused::kGivesUp : IfRefused::kWaits;
     const Inline came_to = engine().start_inline(who, call_deadline(until), if_refused);
@@ -98,8 +98,9 @@ bool SimbaLocker::State::contend(Clock::time_point until, const std::stop_token&
     if (came_to == Inline::kOver && if_refused == IfRefused::kGivesUp) return false;
     if (came_to != Inline::kBusy) return wait_for(until, stop);
     // A release that is still under way comes first.
-    if (!bell->wait(until, [&] { return is_idle() || gives_up(); }) || gives_up()) return false;
+    if (!bell->wait(until, [&] { return is_idle() || gives_up(); })) return false;
   }
+  return false;
 }
 
 LocalTime SimbaLocker::State::local_time(Clock::time_point until) const {

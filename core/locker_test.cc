@@ -163,9 +163,12 @@ TEST_F(LockerTest, AStopThatWasRequestedBeforeLocksNothing) {
   SimbaLocker locker(client, "m");
   std::stop_source stop;
   stop.request_stop();
-  if (locker.lock(stop.get_token())) {
-    locker.unlock();  // a free mutex may be had on the way
-  }
+  store->forget();
+  ASSERT_FALSE(locker.lock(stop.get_token()));
+  std::error_code error;
+  ASSERT_FALSE(locker.lock(stop.get_token(), error));
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_EQ(store->calls(), 0u) << "the store is not even asked";
   EXPECT_FALSE(locker.is_owner());
   EXPECT_TRUE(is_left_free());
 }

@@ -135,7 +135,7 @@ class SIMBA_EXPORT LockManager::Lock {
   Lock& operator=(Lock&&) noexcept;
 
   void lock();
-  // False when `stop` was requested first.
+  // False when `stop` was requested first, also to a thread that holds it, which goes on doing so.
   bool lock(const std::stop_token& stop);
   bool try_lock();
   template <class Rep, class Period>

@@ -45,7 +45,7 @@ class SIMBA_EXPORT SimbaLocker {
   SimbaLocker& operator=(SimbaLocker&&) noexcept;
 
   void lock();
-  // False when `stop` was requested first.
+  // False when `stop` was requested first. Where that was before the call, nothing is asked.
   bool lock(const std::stop_token& stop);
   bool try_lock();
   template <class Rep, class Period>
