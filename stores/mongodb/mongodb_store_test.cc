@@ -85,6 +85,33 @@ TEST_F(MongodbStoreTest, Mgo313OfEightWhoCreateADocumentAtOnceOneWinsInEachOfATh
   EXPECT_EQ(errors, 0);
 }
 
+// Of which one answer has room for half.
+TEST_F(MongodbStoreTest, AListIsWholeHoweverLongItsNamesAre) {
+  constexpr std::size_t kNames = 12'000;
+  const auto store = open();
+  take(*store, "a", "a~1");
+  command(R"({"aggregate": "$C", "cursor": {}, "pipeline": [
+    {"$project": {"n": {"$range": [0, )" +
+          std::to_string(kNames) + R"(]}}}, {"$unwind": "$n"},
+    {"$project": {"_id": {"$concat": [")" +
+          std::string(2'400, 'x') + R"(", {"$toString": {"$add": [10000, "$n"]}}]},
+                  "ownerId": "b~1", "ttlMs": {"$literal": 1}, "expiresAt": {"$literal": 1}}},
+    {"$merge": ")" +
+          collection + R"("}]})");
+  const std::vector<Listed> all = store->list({}, {}, 2 * kNames, BootClock::now() + 60s);
+  ASSERT_EQ(all.size(), kNames + 1);
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const Listed& one, const Listed& other) {
+    return one.mutex < other.mutex;
+  }));
+  EXPECT_EQ(store->list("x", {}, kNames - 1, BootClock::now() + 60s).size(), kNames - 1);
+  EXPECT_THAT(servers::run_mongodb_command(server(), R"({"aggregate": 1, "cursor": {}, "pipeline": [
+      {"$currentOp": {"idleCursors": true}},
+      {"$match": {"type": "idleCursor", "ns": ")" + database +
+                                                         "." + collection + R"("}}]})"),
+              HasSubstr(R"("firstBatch" : [  ])"))
+      << "a cursor was left open";
+}
+
 TEST_F(MongodbStoreTest, ABatchIsTakenRenewedAndReleasedTogether) {
   constexpr int kMany = 1'000;
   const auto store = open();

@@ -29,6 +29,14 @@ Observation renewed_term(const Claim& claim, StoreTime now) {
           now};
 }
 
+// The cursor with what the answer had no room for; 0: it had.
+std::int64_t rest_of(const bson_t* reply) {
+  bson_iter_t start, id;
+  const bool is_there =
+      bson_iter_init(&start, reply) && bson_iter_find_descendant(&start, "cursor.id", &id);
+  return is_there ? bson_iter_as_int64(&id) : 0;
+}
+
 std::vector<std::string_view> names_of(std::span<const Claim> claims) {
   std::vector<std::string_view> names;
   for (const Claim& claim : claims) names.push_back(claim.mutex);
@@ -180,15 +188,16 @@ Answers MutexCollection::observe(Connection& connection, std::span<const std::st
 std::vector<Listed> MutexCollection::list(Connection& connection, std::string_view prefix,
                                           std::string_view after, std::size_t limit,
                                           LocalTime deadline) const {
-  constexpr std::size_t kMost = 100'000;  // what one answer has room for
+  constexpr std::size_t kMost = 10'000;  // of ours an answer, which is 16 MB, has room for these
   std::vector<Listed> found;
   std::string last(after);
-  while (found.size() < limit) {
+  bool has_more = true;
+  while (has_more && found.size() < limit) {
     const std::size_t most = std::min(limit - found.size(), kMost);
     const Document reply = connection.read(
         list_command(name_, prefix, kit::first_of_page(prefix, last), most), deadline);
     std::size_t came = 0;
-    each_document(reply.get(), "cursor.firstBatch", [&](const bson_t* document) {
+    const bool whole = each_document(reply.get(), "cursor.firstBatch", [&](const bson_t* document) {
       ++came;
       const auto name = text_in(document, "_id");
       if (!name) return;
@@ -197,7 +206,10 @@ std::vector<Listed> MutexCollection::list(Connection& connection, std::string_vi
       const auto* seen = std::get_if<Observation>(&answer);
       if (seen) found.push_back({last, *seen});
     });
-    if (came < most) break;
+    if (!whole) refuse("an answer that is no list");
+    const std::int64_t rest = rest_of(reply.get());
+    if (rest != 0) connection.read(kill_command(name_, rest), deadline);
+    has_more = came == most || (rest != 0 && came > 0);
   }
   return found;
 }
@@ -253,7 +265,8 @@ std::vector<std::optional<Answer>> MutexCollection::look(Connection& connection,
     const auto* seen = std::get_if<Observation>(&*found[place->second]);
     if (seen) connection.endpoint().note_time(seen->now);
   });
-  if (!whole) refuse("an answer that is no list");
+  // What is missing would be taken for free.
+  if (!whole || rest_of(reply.get()) != 0) refuse("an answer that is no list, or not a whole one");
   return found;
 }
 

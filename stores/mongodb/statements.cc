@@ -208,4 +208,10 @@ Document list_command(const std::string& collection, std::string_view prefix, st
   return aggregate(collection, pipeline, limit);
 }
 
+Document kill_command(const std::string& collection, std::int64_t cursor) {
+  Document command;
+  command.text("killCursors", collection).and_of(Expression("cursors").of(cursor).done());
+  return command;
+}
+
 }  // namespace simba::mongodb

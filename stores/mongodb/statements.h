@@ -50,5 +50,7 @@ Document insert_command(const std::string& collection, std::span<const std::stri
 Document observe_command(const std::string& collection, std::span<const std::string_view> mutexes);
 Document list_command(const std::string& collection, std::string_view prefix, std::string_view from,
                       std::size_t limit);
+// Ends what an answer had no room for.
+Document kill_command(const std::string& collection, std::int64_t cursor);
 
 }  // namespace simba::mongodb
