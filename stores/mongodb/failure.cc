@@ -122,6 +122,14 @@ void check_greeting(const bson_t* hello, const std::string& where) {
                     "set");
   }
   check_version(number_in(hello, "maxWireVersion").value_or(0), where);
+  bson_iter_t at;
+  const bool is_primary = bson_iter_init_find(&at, hello, "ismaster") && bson_iter_as_bool(&at);
+  if (is_primary) return;
+  throw Error(Errc::kUnreachable,
+              start(where) +
+                  "this server is not the primary: what it knows is old; where the URI names it "
+                  "alone, name the replica set and its members (replicaSet=NAME, and no "
+                  "directConnection)");
 }
 
 bool breaks_connection(const Failure& failure) {

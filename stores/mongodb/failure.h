@@ -35,7 +35,7 @@ Failure server_failure(int code, const std::string& text, const std::string& whe
 // Throws Error (kMisconfigured) for a server that cannot decide an update by its own clock.
 void check_version(std::int64_t wire_version, const std::string& where);
 // The same of its greeting, also for a router of a sharded cluster: the clocks of the routers would
-// decide, each for itself.
+// decide, each for itself. Error (kUnreachable) for one that is not the primary: it may become it.
 void check_greeting(const bson_t* hello, const std::string& where);
 // Whether a client that met it should not be used for the next call.
 bool breaks_connection(const Failure& failure);

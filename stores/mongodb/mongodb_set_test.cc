@@ -10,6 +10,7 @@
 namespace simba::mongodb {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -106,6 +107,32 @@ TEST_F(MongodbSetTest, WithoutAMajorityNothingIsGrantedWhateverTheUriSays) {
   set->await_all();
   EXPECT_EQ(insist([&] { return take(*store, "lonely", "a~1"); }).owner.id, "a~1")
       << "the same id asks again";
+}
+
+TEST_F(MongodbSetTest, ASecondaryThatIsNamedAloneIsNotBelieved) {
+  insist([&] { return take(*open(), "direct", "a~1"); });
+  const std::size_t primary = set->await_primary();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const auto alone = open_mongodb(mongodb_options((*set)[i].direct_url()));
+    const std::string error = error_of([&] { observe(*alone, "direct"); });
+    const std::string listed = error_of([&] { alone->list({}, {}, 10, soon()); });
+    if (i == primary) {
+      EXPECT_EQ(error, "none");
+      continue;
+    }
+    EXPECT_THAT(error, AllOf(StartsWith("the store cannot be reached"), HasSubstr("primary"),
+                             HasSubstr("replicaSet=NAME")));
+    EXPECT_THAT(listed, StartsWith("the store cannot be reached"));
+  }
+}
+
+TEST_F(MongodbSetTest, APrimaryThatIsNamedAloneIsNotBelievedOnceItHasSteppedDown) {
+  const auto alone = open_mongodb(mongodb_options((*set)[set->await_primary()].direct_url()));
+  insist([&] { return take(*alone, "stepped", "a~1"); });
+  set->step_down();
+  EXPECT_THAT(error_of([&] { observe(*alone, "stepped"); }),
+              StartsWith("the store cannot be reached"));
+  set->await_all();
 }
 
 TEST_F(MongodbSetTest, AReleaseWakesAcrossAFailover) {

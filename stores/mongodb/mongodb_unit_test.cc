@@ -52,7 +52,7 @@ TEST(MongodbUrlTest, RefusesWhatItDoesNotKnowAndRepeatsNoPassword) {
 
 TEST(MongodbFailureTest, ARouterIsRefusedBecauseItsClockWouldDecide) {
   Document hello;
-  hello.number("maxWireVersion", 17);
+  hello.number("maxWireVersion", 17).flag("ismaster", true);
   check_greeting(hello.get(), "h");
   hello.text("msg", "isdbgrid");
   try {
