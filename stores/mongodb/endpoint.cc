@@ -170,7 +170,6 @@ void Endpoint::read_uri() {
   if (mongoc_uri_get_appname(uri) == nullptr) mongoc_uri_set_appname(uri, "simba");
   for (const mongoc_host_list_t* host = mongoc_uri_get_hosts(uri); host; host = host->next) {
     where_ += (where_.empty() ? "" : ",") + std::string(host->host_and_port);
-    ++hosts_;
   }
   if (const char* service = mongoc_uri_get_srv_hostname(uri)) where_ = service;
   where_ += '/' + options_.database + '.' + options_.collection;
@@ -191,33 +190,49 @@ void Endpoint::watch_servers() {
     self.has_primary_ = writable;
     self.changed_.notify_all();
   });
+  watch_members(callbacks);
+  mongoc_client_pool_set_apm_callbacks(pool_, callbacks, this);
+  mongoc_apm_callbacks_destroy(callbacks);
+}
+
+// Those that the URI names, and then those that the set has.
+void Endpoint::watch_members(mongoc_apm_callbacks_t* callbacks) {
+  mongoc_apm_set_server_opening_cb(callbacks, [](const mongoc_apm_server_opening_t* event) {
+    auto& self = *static_cast<Endpoint*>(mongoc_apm_server_opening_get_context(event));
+    const std::lock_guard lock(self.guard_);
+    self.members_.try_emplace(mongoc_apm_server_opening_get_host(event)->host_and_port);
+  });
+  mongoc_apm_set_server_closed_cb(callbacks, [](const mongoc_apm_server_closed_t* event) {
+    auto& self = *static_cast<Endpoint*>(mongoc_apm_server_closed_get_context(event));
+    const std::lock_guard lock(self.guard_);
+    self.members_.erase(mongoc_apm_server_closed_get_host(event)->host_and_port);
+  });
   mongoc_apm_set_server_heartbeat_succeeded_cb(
       callbacks, [](const mongoc_apm_server_heartbeat_succeeded_t* event) {
         static_cast<Endpoint*>(mongoc_apm_server_heartbeat_succeeded_get_context(event))
-            ->heard_of(mongoc_apm_server_heartbeat_succeeded_get_host(event), true, {});
+            ->heard_of(mongoc_apm_server_heartbeat_succeeded_get_host(event), {});
       });
   mongoc_apm_set_server_heartbeat_failed_cb(
       callbacks, [](const mongoc_apm_server_heartbeat_failed_t* event) {
         bson_error_t error{};
         mongoc_apm_server_heartbeat_failed_get_error(event, &error);
         static_cast<Endpoint*>(mongoc_apm_server_heartbeat_failed_get_context(event))
-            ->heard_of(mongoc_apm_server_heartbeat_failed_get_host(event), false, error.message);
+            ->heard_of(mongoc_apm_server_heartbeat_failed_get_host(event),
+                       *error.message != 0 ? error.message : "no reason given");
       });
-  mongoc_client_pool_set_apm_callbacks(pool_, callbacks, this);
-  mongoc_apm_callbacks_destroy(callbacks);
 }
 
-void Endpoint::heard_of(const mongoc_host_list_t* host, bool well, const std::string& why) {
+void Endpoint::heard_of(const mongoc_host_list_t* host, const std::string& trouble) {
   const std::lock_guard lock(guard_);
-  if (well) {
-    failed_.erase(host->host_and_port);
-  } else {
-    failed_[host->host_and_port] = why;
-  }
+  const auto it = members_.find(host->host_and_port);
+  if (it != members_.end()) it->second = trouble;  // else it is none any more
   changed_.notify_all();
 }
 
-bool Endpoint::all_failed() const { return hosts_ > 0 && failed_.size() >= hosts_; }
+bool Endpoint::all_failed() const {
+  return !members_.empty() && std::none_of(members_.begin(), members_.end(),
+                                           [](const auto& each) { return each.second.empty(); });
+}
 
 mongoc_client_t* Endpoint::pop() {
   mongoc_client_t* client = mongoc_client_pool_try_pop(pool_);
@@ -246,7 +261,9 @@ void Endpoint::await_primary(const Limit& limit) {
       continue;
     }
     std::string why;
-    for (const auto& [host, text] : failed_) why += (why.empty() ? " (" : "; ") + text;
+    for (const auto& [host, trouble] : members_) {
+      if (!trouble.empty()) why += (why.empty() ? " (" : "; ") + trouble;
+    }
     throw Error(Errc::kUnreachable,
                 "mongodb at " + where_ + ": no primary is known" + why + (why.empty() ? "" : ")"));
   }

@@ -45,7 +45,7 @@ class Endpoint {
   void push(mongoc_client_t* client);
   Limit& limit_of(mongoc_client_t* client);
 
-  // Throws Error where none is known by then, or where none of the hosts can be reached.
+  // Throws Error where none is known by then, or where none of the set's members can be reached.
   void await_primary(const Limit& limit);
   void log(LogLevel level, const std::string& line) const;
 
@@ -56,20 +56,21 @@ class Endpoint {
  private:
   void read_uri();
   void watch_servers();
-  void heard_of(const mongoc_host_list_t* host, bool well, const std::string& why);
+  void watch_members(mongoc_apm_callbacks_t* callbacks);
+  void heard_of(const mongoc_host_list_t* host, const std::string& trouble);
   bool all_failed() const;  // needs guard_
 
   const MongodbOptions options_;
   std::string where_, identity_;
   std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)> uri_;
   mongoc_client_pool_t* pool_ = nullptr;
-  std::size_t hosts_ = 0;
 
   mutable std::mutex guard_;
   // Guarded by guard_:
   std::condition_variable changed_;
   bool has_primary_ = false;
-  std::map<std::string, std::string> failed_;  // hosts, with the reason
+  // Hosts that the driver asks, with why they do not answer. Empty: nothing is wrong with it.
+  std::map<std::string, std::string> members_;
   std::map<mongoc_client_t*, std::unique_ptr<Limit>> limits_;
   std::optional<std::pair<StoreTime, LocalTime>> time_;
 };

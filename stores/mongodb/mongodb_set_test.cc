@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Shared {
@@ -132,6 +133,27 @@ TEST_F(MongodbSetTest, APrimaryThatIsNamedAloneIsNotBelievedOnceItHasSteppedDown
   set->step_down();
   EXPECT_THAT(error_of([&] { observe(*alone, "stepped"); }),
               StartsWith("the store cannot be reached"));
+  set->await_all();
+}
+
+// The driver knows the others: that the one which was named is gone is no reason to give up.
+TEST_F(MongodbSetTest, AnElectionIsWaitedForAlsoWhereTheUriNamesOneMember) {
+  const std::size_t named = set->await_primary();
+  MongodbOptions options =
+      mongodb_options("mongodb://" + (*set)[named].host() + "/?replicaSet=rs0");
+  options.connect_timeout = 60s;
+  const auto store = open_mongodb(options);
+  const Token token = insist([&] { return take(*store, "seed", "a~1"); }).owner.token;
+  (*set)[named].kill();
+  std::string errors;
+  Observation seen;  // at first a new primary may not know what a majority has
+  EXPECT_TRUE(eventually([&] {
+    const std::string error = error_of([&] { seen = observe(*store, "seed"); });
+    if (error != "none") errors += error + '\n';
+    return seen.owner.token == token;
+  }));
+  EXPECT_THAT(errors, Not(HasSubstr("no primary is known")));
+  (*set)[named].launch();
   set->await_all();
 }
 
