@@ -21,6 +21,8 @@ constexpr std::string_view kAmbiguous =
     "the write was not confirmed by a majority in time; whether it lasts is unknown";
 constexpr std::string_view kLimit = "the server gave up at the deadline";
 constexpr std::string_view kStops = "the server stops, starts or recovers";
+constexpr std::string_view kBusy =
+    "the server had no room for the command, or was told to end it; whether it acted is unknown";
 
 constexpr std::array kMeanings{
     Meaning{6, Errc::kUnreachable, "the server could not reach another one"},
@@ -31,27 +33,52 @@ constexpr std::array kMeanings{
             "the collection; find alone to observe; changeStream to be woken)"},
     Meaning{ServerCode::kAuthenticationFailed, Errc::kDenied,
             "authentication failed: check the user, the password and authSource in the URI"},
+    Meaning{24, Errc::kTimeout, kBusy},
     Meaning{26, Errc::kMisconfigured, "the collection is missing"},
+    Meaning{46, Errc::kTimeout, kBusy},
     Meaning{50, Errc::kTimeout, kLimit},
     Meaning{64, Errc::kTimeout, kAmbiguous},
     Meaning{79, Errc::kMisconfigured, "the server does not know this write concern"},
     Meaning{89, Errc::kUnreachable, "the server had a network timeout"},
     Meaning{91, Errc::kUnreachable, kStops},
+    Meaning{94, Errc::kUnreachable, kStops},
     Meaning{100, Errc::kUnreachable,
             "the write concern cannot be met: too few members of the set hold data"},
     Meaning{112, Errc::kTimeout, "somebody else wrote the document at the same time"},
+    Meaning{121, Errc::kMisconfigured, "the collection has a validator that forbids it"},
+    Meaning{134, Errc::kUnreachable, kStops},
+    Meaning{148, Errc::kMisconfigured,
+            "the server runs with enableMajorityReadConcern: false, and cannot tell what lasts"},
+    Meaning{175, Errc::kTimeout, kBusy},
     Meaning{189, Errc::kUnreachable, kNotPrimary},
     Meaning{202, Errc::kTimeout, kLimit},
+    Meaning{208, Errc::kTimeout, kBusy},
+    Meaning{211, Errc::kUnreachable, kStops},
+    Meaning{215, Errc::kTimeout, kBusy},
+    Meaning{216, Errc::kUnreachable, kNotPrimary},
+    Meaning{237, Errc::kTimeout, kBusy},
+    Meaning{239, Errc::kTimeout, kBusy},
+    Meaning{246, Errc::kTimeout, kBusy},
     Meaning{262, Errc::kTimeout, kLimit},
+    Meaning{264, Errc::kTimeout, kBusy},
+    Meaning{267, Errc::kTimeout, kBusy},
+    Meaning{314, Errc::kTimeout, kBusy},
+    Meaning{355, Errc::kTimeout, kBusy},
+    Meaning{365, Errc::kTimeout, kBusy},
+    Meaning{371, Errc::kUnreachable, "an administrator has blocked writes"},
+    Meaning{402, Errc::kTimeout, kBusy},
+    Meaning{433, Errc::kTimeout, kBusy},
+    Meaning{449, Errc::kTimeout, kBusy},
     Meaning{9001, Errc::kUnreachable, "the server lost a connection"},
     Meaning{10058, Errc::kUnreachable, kNotPrimary},
     Meaning{10107, Errc::kUnreachable, kNotPrimary},
     Meaning{11600, Errc::kUnreachable, kStops},
+    Meaning{11601, Errc::kTimeout, kBusy},
     Meaning{11602, Errc::kUnreachable, kNotPrimary},
     Meaning{13388, Errc::kUnreachable, "the router's view of the cluster is old"},
     Meaning{13435, Errc::kUnreachable, kNotPrimary},
     Meaning{13436, Errc::kUnreachable, kNotPrimary},
-    Meaning{121, Errc::kMisconfigured, "the collection has a validator that forbids it"},
+    Meaning{14031, Errc::kUnreachable, "the server's disk is full"},
 };
 
 std::string start(const std::string& where) { return "mongodb at " + where + ": "; }

@@ -79,15 +79,17 @@ TEST(MongodbFailureTest, AServerBefore42IsRefusedWithTheReason) {
 }
 
 TEST(MongodbFailureTest, WhatAnErrorOfTheServerMeans) {
-  for (const int ambiguous : {64, 50, 112, 262}) {
+  for (const int ambiguous : {64,  50,  112, 262, 24,  46,  175, 208, 215, 237,  239,
+                              246, 264, 267, 314, 355, 365, 402, 433, 449, 11601}) {
     EXPECT_EQ(server_failure(ambiguous, "x", "h").errc(), Errc::kTimeout) << ambiguous;
   }
-  for (const int gone : {91, 189, 10107, 11600, 13435}) {
+  for (const int gone : {91, 189, 10107, 11600, 13435, 94, 134, 211, 216, 371, 14031}) {
     EXPECT_EQ(server_failure(gone, "x", "h").errc(), Errc::kUnreachable) << gone;
     EXPECT_TRUE(breaks_connection(server_failure(gone, "x", "h"))) << gone;
   }
   EXPECT_EQ(server_failure(13, "x", "h").errc(), Errc::kDenied);
   EXPECT_EQ(server_failure(18, "x", "h").errc(), Errc::kDenied);
+  EXPECT_EQ(server_failure(148, "x", "h").errc(), Errc::kMisconfigured);
   EXPECT_EQ(server_failure(4242, "odd", "h").errc(), Errc::kCorrupt);
   EXPECT_THAT(server_failure(4242, "odd", "h").what(), HasSubstr("odd, code 4242"));
 }
