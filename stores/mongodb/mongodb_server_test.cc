@@ -275,6 +275,15 @@ TEST_F(MongodbServerTest, ABatchOfRenewalsIsOneUpdate) {
   EXPECT_THAT(seen, HasSubstr(R"("firstBatch" : [ { "_id" : "update", "n" : 1 } ])"));
 }
 
+// As a user may write SIMBA_TEST_MONGODB_URL.
+TEST_F(MongodbServerTest, ACommandOfTheTestsNeedsNoParametersInItsUrl) {
+  try {
+    servers::run_mongodb_command("mongodb://127.0.0.1", R"({"ping": 1})");
+  } catch (const std::runtime_error& error) {  // most likely nobody is there
+    EXPECT_THAT(error.what(), Not(HasSubstr("timeoutms"))) << "taken for a part of the host";
+  }
+}
+
 TEST_F(MongodbServerTest, NobodyThereIsSaidWithTheAddress) {
   const servers::Port nobody;
   const std::string where = "127.0.0.1:" + std::to_string(nobody.number());

@@ -79,10 +79,14 @@ void need_mongodb() {
 std::string run_mongodb_command(const std::string& url, const std::string& command,
                                 const std::string& database) {
   start_driver();
+  const std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)> uri(mongoc_uri_new(url.c_str()),
+                                                                   mongoc_uri_destroy);
+  if (!uri) throw std::runtime_error("not a MongoDB URI: " + url);
+  mongoc_uri_set_option_as_int32(uri.get(), MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 3'000);
+  mongoc_uri_set_option_as_int32(uri.get(), MONGOC_URI_SOCKETTIMEOUTMS, 10'000);
   const std::unique_ptr<mongoc_client_t, void (*)(mongoc_client_t*)> client(
-      mongoc_client_new((url + "&serverSelectionTimeoutMS=3000&socketTimeoutMS=10000").c_str()),
-      mongoc_client_destroy);
-  if (!client) throw std::runtime_error("not a MongoDB URI: " + url);
+      mongoc_client_new_from_uri(uri.get()), mongoc_client_destroy);
+  if (!client) throw std::runtime_error("the driver refuses this MongoDB URI: " + url);
   mongoc_client_set_error_api(client.get(), MONGOC_ERROR_API_VERSION_2);
   bson_error_t error{};
   bson_t* parsed = bson_new_from_json(reinterpret_cast<const std::uint8_t*>(command.data()),
@@ -98,6 +102,15 @@ std::string run_mongodb_command(const std::string& url, const std::string& comma
   bson_destroy(&reply);
   if (!done) throw std::runtime_error(command + ": " + error.message);
   return text;
+}
+
+void drop_mongodb_collection(const std::string& url, const std::string& database,
+                             const std::string& collection) {
+  try {
+    run_mongodb_command(url, R"({"drop": ")" + collection + R"("})", database);
+  } catch (const std::runtime_error& error) {
+    if (std::string_view(error.what()).find("ns not found") == std::string_view::npos) throw;
+  }
 }
 
 MongodbServer::MongodbServer(MongodbSettings settings)

@@ -21,6 +21,10 @@ void need_mongodb();
 std::string run_mongodb_command(const std::string& url, const std::string& command,
                                 const std::string& database = "admin");
 
+// Does nothing where there is none.
+void drop_mongodb_collection(const std::string& url, const std::string& database,
+                             const std::string& collection);
+
 struct MongodbSettings {
   enum class Kind {
     kAlone,    // without change streams
