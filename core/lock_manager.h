@@ -76,7 +76,7 @@ class Heart : public std::enable_shared_from_this<Heart> {
   void listen();
   void add(const std::string& id, const std::shared_ptr<Hold>& hold);
   std::vector<std::shared_ptr<Hold>> held();
-  void count_ended_thread();
+  void count_ended_thread() noexcept;
 
   Beat beat();
   void set_hook(LockManager::BeatHook hook);
@@ -85,7 +85,9 @@ class Heart : public std::enable_shared_from_this<Heart> {
 
  private:
   void hear(std::span<const Event> events);
+  void beat_elsewhere();
   bool holds(std::string_view id) const;  // needs guard_
+  bool holds_any() const;                 // needs guard_
   void sweep();                           // needs guard_
   void measure(Beat& beat);
   void clear(Beat& beat, const std::string& prefix);
@@ -106,6 +108,7 @@ class Heart : public std::enable_shared_from_this<Heart> {
   Beat next_;                      // what is counted for it
   LocalTime next_beat_ = LocalTime::min();
   bool beat_is_due_ = false;
+  bool end_is_told_ = false;  // of a thread: a beat that will tell of it is under way
   std::optional<std::string> prefix_ = std::string();
   std::optional<milliseconds> time_delta_;
   std::shared_ptr<const LockManager::BeatHook> hook_;

@@ -46,7 +46,10 @@ void Heart::hear(std::span<const Event> events) {
     is_due = is_due && !beat_is_due_ && executor().now() >= next_beat_;
     beat_is_due_ |= is_due;
   }
-  if (!is_due) return;
+  if (is_due) beat_elsewhere();
+}
+
+void Heart::beat_elsewhere() {
   executor().callback([weak = weak_from_this()] {
     if (const auto heart = weak.lock()) heart->beat();
   });
@@ -65,6 +68,7 @@ Beat Heart::beat() {
   {
     const std::lock_guard lock(guard_);
     beat = std::exchange(next_, {});
+    end_is_told_ = false;
     prefix = prefix_;
   }
   try {
@@ -111,15 +115,19 @@ void Heart::clear(Beat& beat, const std::string& prefix) {
   if (store_.engine().store().traits().forgets_expired) return;
   if (!looked_up_to_.starts_with(prefix)) looked_up_to_.clear();  // it is another prefix now
   const std::vector<Listed> page = store_.list(prefix, looked_up_to_, kLookAt, kCallTimeout);
+  std::size_t tried = 0;
   for (const Listed& each : page) {
     const MutexOwner& owner = each.observation.owner;
     const bool is_left = each.observation.is_free() && !owner.id.empty();
-    if (is_left && beat.cleared == kClearAtMost) return;
+    if (is_left && tried == kClearAtMost) return;
     looked_up_to_ = each.mutex;  // one that cannot be cleared does not keep us from the others
     // What has no token is not of this library: whoever wrote it may use its id again by now.
     if (!is_left || owner.token == 0) continue;
-    store_.evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout);
-    ++beat.cleared;
+    ++tried;
+    const MutexOwner after =
+        store_.evict(each.mutex, owner.id, owner.token, Eviction::kKeepLease, kCallTimeout).owner;
+    // Else somebody has taken it since.
+    if (after.id.empty() && after.token == owner.token) ++beat.cleared;
   }
   if (page.size() < kLookAt) looked_up_to_.clear();
 }
@@ -184,6 +192,13 @@ bool Heart::holds(std::string_view id) const {
   });
 }
 
+bool Heart::holds_any() const {
+  return std::any_of(holds_.begin(), holds_.end(), [](const auto& each) {
+    const auto hold = each.second.lock();
+    return hold && hold->is_held();
+  });
+}
+
 std::vector<std::shared_ptr<Hold>> Heart::held() {
   std::vector<std::shared_ptr<Hold>> found;
   const std::lock_guard lock(guard_);
@@ -194,9 +209,17 @@ std::vector<std::shared_ptr<Hold>> Heart::held() {
   return found;
 }
 
-void Heart::count_ended_thread() {
-  const std::lock_guard lock(guard_);
-  ++next_.released;
+// The next beat tells of it. Where no lock is left whose renewal would set that off, this does.
+void Heart::count_ended_thread() noexcept try {
+  bool is_due = false;
+  {
+    const std::lock_guard lock(guard_);
+    ++next_.released;
+    is_due = !holds_any() && !std::exchange(end_is_told_, true);
+  }
+  if (is_due) beat_elsewhere();
+} catch (const std::exception& error) {
+  log(LogLevel::kError, std::string("a thread has ended, and nobody tells of it: ") + error.what());
 }
 
 }  // namespace simba::core

@@ -39,6 +39,7 @@ class BlindableStore : public FaultyStore {
     std::vector<Listed> all = FaultyStore::list(prefix, after, limit, deadline);
     listed += all.size();
     for (Listed& each : all) each.observation.now += is_hasty ? 1h : 0h;
+    if (after_list) after_list();
     return all;
   }
   const StoreTraits& traits() const override {
@@ -47,6 +48,7 @@ class BlindableStore : public FaultyStore {
     return forgetful;
   }
   bool is_blind = false, is_hasty = false, forgets = false;
+  std::function<void()> after_list;
   mutable StoreTraits forgetful;
   std::size_t listed = 0;
 };
@@ -74,8 +76,8 @@ class LockManagerBeatTest : public ::testing::Test {
   Observation row(std::string_view name) {
     return std::get<Observation>(rows->observe({&name, 1}, executor->now() + 1s).at(0));
   }
-  Token take_and_forget(std::string_view name) {
-    const Claim claim{name, "dead~1", 0, 0, 2s, 1s};
+  Token take_and_forget(std::string_view name, std::string_view id = "dead~1") {
+    const Claim claim{name, id, 0, 0, 2s, 1s};
     return std::get<Observation>(rows->contend({&claim, 1}, executor->now() + 1s).at(0))
         .owner.token;
   }
@@ -182,6 +184,16 @@ TEST_F(LockManagerBeatTest, WhoOwnsAgainSinceItWasListedLosesItsNameButNobodyEnt
   EXPECT_EQ(row("again").owner.transition_at, ends);
 }
 
+TEST_F(LockManagerBeatTest, WhatSomebodyTookSinceItWasListedIsNotCountedAsCleared) {
+  take_and_forget("left");
+  take_and_forget("taken");
+  executor->advance(4s);
+  store->after_list = [&] { take_and_forget("taken", "alive~1"); };
+  EXPECT_EQ(manager->beat().cleared, 1u);
+  EXPECT_EQ(row("taken").owner.id, "alive~1");
+  EXPECT_EQ(row("left").owner.id, "");
+}
+
 TEST_F(LockManagerBeatTest, WhatIsClearedCanBeBoundToAPrefixOrForbidden) {
   take_and_forget("mine/1");
   take_and_forget("other/1");
@@ -278,6 +290,29 @@ TEST_F(LockManagerBeatTest, AThreadThatEndsOnlyEnqueuesTheReleaseAndABeatCountsI
   ASSERT_EQ(beats.size(), 1u);
   EXPECT_EQ(beats[0].released, 1u);
   EXPECT_EQ(manager->held(), 1u);
+}
+
+TEST_F(LockManagerBeatTest, AThreadThatEndsWithTheLastLocksIsABeatOfItsOwn) {
+  take_and_forget("dead");
+  executor->advance(4s);
+  std::vector<LockManager::Lock> left;
+  std::thread([&] {
+    for (const char* id : {"left/1", "left/2"}) {
+      left.push_back(manager->create_lock(id));
+      left.back().lock();
+    }
+  }).join();
+  EXPECT_TRUE(beats.empty()) << "not on the thread that ends";
+  executor->run();
+  ASSERT_EQ(beats.size(), 1u) << "nothing is left to renew";
+  EXPECT_EQ(beats[0].released, 2u);
+  EXPECT_EQ(beats[0].cleared, 1u);
+  executor->advance(1min);
+  EXPECT_EQ(beats.size(), 1u);
+  std::thread([&] { left[0].lock(); }).join();
+  executor->run();
+  ASSERT_EQ(beats.size(), 2u) << "and so is the next";
+  EXPECT_EQ(beats[1].released, 1u);
 }
 
 TEST_F(LockManagerBeatTest, TheDestructorOfALockDoesNoIoEither) {

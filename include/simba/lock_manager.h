@@ -52,7 +52,7 @@ struct Beat {
   std::size_t renewed = 0;   // locks
   std::size_t failed = 0;    // renewals
   std::size_t released = 0;  // locks of threads that have ended
-  std::size_t cleared = 0;   // expired records: the owner's name is gone, the token stays
+  std::size_t cleared = 0;   // expired records: the owner's name is gone now, the token stays
   // The store's clock minus this machine's. Shown, never used to decide. On a store whose clock
   // counts from something else (memory, sqlite) it says only that.
   std::optional<milliseconds> time_delta;
@@ -69,7 +69,8 @@ struct Beat {
 //
 // There is no loop here: the heartbeat is the engine's renewals seen from this side. Once in each
 // beat_interval in which locks are renewed, a beat reads the store's clock, clears expired records
-// and calls on_beat. While no lock is held there is none.
+// and calls on_beat. While no lock is held there is none, but for one after a thread that ended
+// with the last.
 //
 // Not guaranteed: that a paused owner has no effects after its lease has ended: see
 // docs/guarantees.md, and pass token() to what you write to. No order between waiters of different
