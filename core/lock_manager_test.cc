@@ -123,6 +123,18 @@ TEST_F(LockManagerTest, ABadStrategyOrNameDiesAtOnce) {
   EXPECT_THROW(manager.create_lock("L1", 20ms), Error);
 }
 
+TEST_F(LockManagerTest, ALockThatBringsNoTtlHasThatOfTheStrategy) {
+  Lock brings_none = manager.create_lock("L1"), brings_one = manager.create_lock("L2", 30s);
+  EXPECT_EQ(brings_none.ttl(), 60s);
+  EXPECT_EQ(brings_one.ttl(), 30s);
+  const std::scoped_lock both(brings_none, brings_one);
+  const auto ttl_of = [](const MutexOwner& owner) {
+    return owner.ttl_at.value() - owner.acquired_at.value();
+  };
+  EXPECT_EQ(ttl_of(row("L1").owner), 60s);
+  EXPECT_EQ(ttl_of(row("L2").owner), 30s);
+}
+
 TEST_F(LockManagerTest, EachWayToLockHasACodeInsteadOfAnException) {
   Lock lock = manager.create_lock("L1");
   std::error_code error;

@@ -55,6 +55,33 @@ TEST_F(MongodbServerTest, AWriteConcernErrorIsNoOwnershipAndIsAskedAgain) {
   EXPECT_TRUE(observe(*store, "L1").is_free());
 }
 
+// Each way to claim: the one who asks again hears what has become of it.
+TEST_F(MongodbServerTest, AWriteConcernErrorGrantsNoRenewalAndNoBatch) {
+  MongodbServer server(with_fail_points());
+  server.start();
+  const auto store = open(server.url({}, "appName=victim"));
+  const auto error_of_next = [&](const std::string& command, std::span<const Claim> claims) {
+    fail(server, command,
+         R"("writeConcernError": {"code": 64, "errmsg": "waiting for replication timed out"})");
+    return error_of([&] { store->contend(claims, soon()); });
+  };
+  const auto is_refused = AllOf(StartsWith("the deadline passed"), HasSubstr("majority"));
+  std::vector<Claim> claims{{"L1", "a~1", 0, 0, 20s, 10s}, {"L2", "a~2", 0, 0, 20s, 10s}};
+  EXPECT_THAT(error_of_next("update", claims), is_refused);
+  Answers answers = store->contend(claims, soon());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    const Observation seen = observed(answers[i]);
+    ASSERT_EQ(seen.owner.id, claims[i].wire_id);
+    claims[i].token = seen.owner.token;
+  }
+  EXPECT_THAT(error_of_next("update", claims), is_refused);
+  EXPECT_THAT(error_of_next("findAndModify", {claims.data(), 1}), is_refused);
+  answers = store->contend(claims, soon());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    EXPECT_EQ(observed(answers[i]).owner.token, claims[i].token);
+  }
+}
+
 TEST_F(MongodbServerTest, ErrorsOfTheServerAreWhatTheyAre) {
   MongodbServer server(with_fail_points());
   server.start();

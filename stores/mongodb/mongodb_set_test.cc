@@ -58,14 +58,18 @@ TEST_F(MongodbSetTest, ATermOutlivesAStepDownAndTokensGrowAcrossIt) {
 
 TEST_F(MongodbSetTest, OwnersKeepTheirTermsWhilePrimariesStepDownAndDie) {
   const Client client(open("owner")), rival(open("rival"));
-  Contender owner(client, "kept", lease(60s, 30s));
+  ContendOptions often = lease(60s, 30s);
+  often.renew_at = 0.02;  // so that renewals meet every change
+  Contender owner(client, "kept", often);
   ASSERT_TRUE(eventually([&] { return owner.is_owner(); }, 60s));
-  Contender waiter(rival, "kept", lease(60s, 30s));
+  Contender waiter(rival, "kept", often);
   const Token token = owner.token();
   set->step_down();
+  EXPECT_TRUE(owner.is_renewed()) << "by the new primary";
   set->await_all();
   const std::size_t killed = set->await_primary();
   (*set)[killed].kill();
+  EXPECT_TRUE(owner.is_renewed()) << "by the next one";
   set->await_primary();
   (*set)[killed].launch();
   set->await_all();
