@@ -23,7 +23,9 @@ namespace simba::inline v0 {
 struct SIMBA_EXPORT MongodbOptions {
   std::string uri = "mongodb://127.0.0.1:27017";  // of libmongoc; may hold a password
   // Instead of `uri`: a pool of yours, which outlives the store. Its socketTimeoutMS and
-  // serverSelectionTimeoutMS then bound what the network does to a call.
+  // serverSelectionTimeoutMS then bound what the network does to a call. The store keeps up to
+  // `connections` + 1 of its clients, and waits at its end until they are back, for 10 s at most:
+  // where one hangs in the network, the pool has to live on for as long as these two say.
   _mongoc_client_pool_t* pool = nullptr;
   std::string database = "MongoLocks";
   std::string collection = "pessimisticLocks";

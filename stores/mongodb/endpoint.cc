@@ -236,12 +236,30 @@ bool Endpoint::all_failed() const {
 
 mongoc_client_t* Endpoint::pop() {
   mongoc_client_t* client = mongoc_client_pool_try_pop(pool_);
-  if (client == nullptr || is_users()) return client;
-  use_limited_sockets(client, limit_of(client));
+  if (client == nullptr) return nullptr;
+  if (!is_users()) use_limited_sockets(client, limit_of(client));
+  const std::lock_guard lock(guard_);
+  ++borrowed_;
   return client;
 }
 
-void Endpoint::push(mongoc_client_t* client) { mongoc_client_pool_push(pool_, client); }
+void Endpoint::push(mongoc_client_t* client) {
+  mongoc_client_pool_push(pool_, client);
+  const std::lock_guard lock(guard_);
+  --borrowed_;
+  changed_.notify_all();
+}
+
+// A thread that hangs in the network is left to itself sooner or later; the pool is not ours.
+void Endpoint::await_return() {
+  if (!is_users() || getpid() != process_) return;
+  std::unique_lock lock(guard_);
+  if (changed_.wait_for(lock, kReturn, [&] { return borrowed_ == 0; })) return;
+  lock.unlock();
+  log(LogLevel::kError, "mongodb at " + where_ +
+                            ": a client hangs in the network and is not back: keep the pool for "
+                            "as long as its socketTimeoutMS and serverSelectionTimeoutMS say");
+}
 
 Limit& Endpoint::limit_of(mongoc_client_t* client) {
   const std::lock_guard lock(guard_);

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <mongoc/mongoc.h>
+#include <sys/types.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -44,6 +47,8 @@ class Endpoint {
   mongoc_client_t* pop();
   void push(mongoc_client_t* client);
   Limit& limit_of(mongoc_client_t* client);
+  // Until all are back that a user's pool gave; no longer than kReturn. In a forked child at once.
+  void await_return();
 
   // Throws Error where none is known by then, or where none of the set's members can be reached.
   void await_primary(const Limit& limit);
@@ -54,6 +59,8 @@ class Endpoint {
   std::optional<StoreTime> estimated_time() const;
 
  private:
+  static constexpr std::chrono::seconds kReturn{10};
+
   void read_uri();
   void watch_servers();
   void watch_members(mongoc_apm_callbacks_t* callbacks);
@@ -61,6 +68,7 @@ class Endpoint {
   bool all_failed() const;  // needs guard_
 
   const MongodbOptions options_;
+  const pid_t process_ = getpid();
   std::string where_, identity_;
   std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)> uri_;
   mongoc_client_pool_t* pool_ = nullptr;
@@ -69,6 +77,7 @@ class Endpoint {
   // Guarded by guard_:
   std::condition_variable changed_;
   bool has_primary_ = false;
+  std::size_t borrowed_ = 0;  // clients
   // Hosts that the driver asks, with why they do not answer. Empty: nothing is wrong with it.
   std::map<std::string, std::string> members_;
   std::map<mongoc_client_t*, std::unique_ptr<Limit>> limits_;

@@ -1,3 +1,5 @@
+#include <mongoc/mongoc.h>
+
 #include <thread>
 
 #include "stores/kit/documented.h"
@@ -12,8 +14,10 @@ using servers::MongodbServer;
 using servers::MongodbSettings;
 using servers::Relay;
 using ::testing::AllOf;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::NotNull;
 using ::testing::StartsWith;
 
 class MongodbServerTest : public OwnMongodbTest {
@@ -271,6 +275,33 @@ TEST_F(MongodbServerTest, AKilledServerComesBackWithWhatItAcknowledged) {
     return Observation{};
   });
   EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+}
+
+TEST_F(MongodbServerTest, AStoreThatGoesHasGivenBackAllClientsOfAUsersPool) {
+  MongodbServer server;
+  server.start();
+  Relay relay(server.port());
+  const std::string limits =
+      "&maxPoolSize=3&socketTimeoutMS=3000&connectTimeoutMS=500&serverSelectionTimeoutMS=500";
+  mongoc_uri_t* uri = mongoc_uri_new(url_of(relay.port(), limits).c_str());
+  mongoc_client_pool_t* pool = mongoc_client_pool_new(uri);
+  {
+    MongodbOptions own = options(server.url());
+    own.pool = pool;
+    own.connections = 2;
+    const auto store = open_mongodb(own);
+    const auto watch = store->watch("L1", {}, [] {});
+    take(*store, "L1", "a~1");
+    ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+    relay.stall();  // the one that listens hangs for longer than its thread is waited for
+  }
+  std::vector<mongoc_client_t*> back;
+  for (int i = 0; i < 3; ++i) back.push_back(mongoc_client_pool_try_pop(pool));
+  relay.mend();
+  mongoc_uri_destroy(uri);
+  ASSERT_THAT(back, Each(NotNull()));
+  for (mongoc_client_t* client : back) mongoc_client_pool_push(pool, client);
+  mongoc_client_pool_destroy(pool);
 }
 
 // By what the server writes down of itself.

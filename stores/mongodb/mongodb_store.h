@@ -50,6 +50,11 @@ class MongodbStore : public Store {
   const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;
+  // Goes after all that borrows: then the user may destroy a pool that is theirs.
+  struct Return {
+    ~Return() { endpoint.await_return(); }
+    Endpoint& endpoint;
+  } const return_{*endpoint_};
   const MutexCollection mutexes_;
   const std::shared_ptr<kit::Listener> changes_;
   const std::shared_ptr<kit::SharedLog::Ticket> shared_lines_;

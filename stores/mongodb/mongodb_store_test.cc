@@ -259,7 +259,12 @@ TEST_F(MongodbStoreTest, WorksOnAPoolOfTheUser) {
     wakes = 0;
     release(*open(), "L1", "a~1");
     EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+    take(*open(), "L2", "b~2");
+    Client client(open_mongodb(own));
+    const Contender waiter(client, "L2", steady_lease());
+    EXPECT_TRUE(eventually([&] { return client.observe("L2").owner.id == "b~2"; }));
   }
+  EXPECT_EQ(log.count("is not back"), 0U);
   mongoc_client_pool_destroy(pool);
   mongoc_uri_destroy(uri);
 }
