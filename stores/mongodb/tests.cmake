@@ -6,7 +6,7 @@ if(SIMBA_BUILD_TESTS)
   simba_add_test(NAME mongodb_contract_test SOURCES mongodb_contract_test.cc
     DEPS simba::contract simba::mongodb simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 120)
   simba_add_test(NAME mongodb_store_test
-    SOURCES mongodb_store_test.cc mongodb_java_test.cc mongodb_lock_manager_test.cc mongodb_fixture.cc ../kit/fixture.cc
+    SOURCES mongodb_store_test.cc mongodb_java_test.cc mongodb_lock_manager_test.cc mongodb_race_test.cc mongodb_fixture.cc ../kit/fixture.cc
     DEPS simba::mongodb simba::kit simba::servers simba_mongodb_server LABELS sleeping TIMEOUT 240)
   # With servers that are killed, cut off and told to fail.
   simba_add_test(NAME mongodb_server_test SOURCES mongodb_server_test.cc mongodb_tls_test.cc mongodb_fixture.cc ../kit/fixture.cc
