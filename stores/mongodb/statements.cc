@@ -184,8 +184,9 @@ Document insert_command(const std::string& collection, std::span<const std::stri
   return command;
 }
 
-// An answer to a claim is made of it: what a failover may still take back is not seen. On the
-// primary a write that was acknowledged by a majority always is.
+// An answer to a claim is made of it: what a failover may still take back is not seen. What a
+// majority has acknowledged is, but for a moment after an election; a write before the read, also
+// one that matched nothing, waits that moment out.
 Document observe_command(const std::string& collection, std::span<const std::string_view> mutexes) {
   const std::vector<Document> pipeline{just("$match", just("_id", in(mutexes))),
                                        just("$project", shown())};
