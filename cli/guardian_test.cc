@@ -18,7 +18,6 @@ using ::testing::HasSubstr;
 // Writes its number and will not end by itself; `deaf`: nor when it is asked to.
 const std::string kStubborn = "trap '' TERM; echo $$ > pid; while :; do sleep 0.05; done";
 const std::string kWilling = "echo $$ > pid; exec sleep 100";
-const Words kLongLease{"--ttl", "2s", "--transition", "8s", "--kill-after", "500ms"};
 
 Words with(Words lease) {
   lease.emplace_back("x");

@@ -39,7 +39,7 @@ TEST_F(InitTest, PrintChangesNothing) {
 }
 
 // Without what does not change the meaning: spaces, quotes, and whether it may be there already.
-std::string bare(std::string text) {
+std::string bare_sql(std::string text) {
   for (const char* noise : {"IF NOT EXISTS", "[\\s\"'`]"}) {
     text = std::regex_replace(text, std::regex(noise), "");
   }
@@ -63,7 +63,7 @@ TEST_F(InitTest, ThePagesOfTheStoresShowTheStatementsThatItPrints) {
       const std::string code = (*each)[2];
       if (code.starts_with("SELECT")) continue;  // for people who look
       for (std::sregex_iterator one(code.begin(), code.end(), statement); one != end; ++one) {
-        EXPECT_THAT(bare(printed.out), HasSubstr(bare(one->str()))) << page.name;
+        EXPECT_THAT(bare_sql(printed.out), HasSubstr(bare_sql(one->str()))) << page.name;
         ++found;
       }
     }

@@ -15,9 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// A machine that stands still for seconds does not cost it.
-const Words kLongLease{"--ttl", "2s", "--transition", "8s", "--kill-after", "500ms"};
-
 class LeadTest : public ToolTest {
  protected:
   // `simba lead OPTIONS x -- sh -c SCRIPT`

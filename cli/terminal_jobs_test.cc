@@ -35,24 +35,24 @@ class TerminalJobsTest : public TerminalTest {
   }
 };
 
-const std::string kLongLease = " --ttl 60s --transition 60s --kill-after 300ms ";
+const std::string kMinutes = " --ttl 60s --transition 60s --kill-after 300ms ";
 const std::string kSleeper = "echo $$ > pid; exec sleep 100";
 const std::string kDeaf = "trap \"\" TERM HUP INT; echo $$ > pid; while :; do sleep 0.05; done";
 
 TEST_F(TerminalJobsTest, ClosingTheTerminalEndsTheProgramAndReleases) {
-  close_the_terminal_under("run" + kLongLease + "x", kSleeper);
+  close_the_terminal_under("run" + kMinutes + "x", kSleeper);
 }
 
 TEST_F(TerminalJobsTest, ClosingTheTerminalEndsALeader) {
-  close_the_terminal_under("lead" + kLongLease + "x", kSleeper);
+  close_the_terminal_under("lead" + kMinutes + "x", kSleeper);
 }
 
 TEST_F(TerminalJobsTest, ClosingTheTerminalEndsALeaderWhoseProgramIsDeaf) {
-  close_the_terminal_under("lead" + kLongLease + "x", kDeaf);
+  close_the_terminal_under("lead" + kMinutes + "x", kDeaf);
 }
 
 TEST_F(TerminalJobsTest, ClosingTheTerminalEndsASchedule) {
-  close_the_terminal_under("schedule --every 1h" + kLongLease + "x", kSleeper);
+  close_the_terminal_under("schedule --every 1h" + kMinutes + "x", kSleeper);
 }
 
 TEST_F(TerminalJobsTest, ClosingTheTerminalEndsAWatcher) {
@@ -65,8 +65,7 @@ TEST_F(TerminalJobsTest, ClosingTheTerminalEndsAWatcher) {
 
 TEST_F(TerminalJobsTest, ADaemonOfTheProgramEndsWithTheTerminalToo) {
   std::ofstream(file("daemon.sh")) << kSleeper << '\n';
-  shell.type(run + kLongLease +
-             "x -- sh -c '(setsid sh -c \"sh daemon.sh &\") & exec sleep 100'\n");
+  shell.type(run + kMinutes + "x -- sh -c '(setsid sh -c \"sh daemon.sh &\") & exec sleep 100'\n");
   const pid_t daemon = pid_in("pid");
   ASSERT_GT(daemon, 0) << shell.recent();
   ASSERT_TRUE(is_alive(daemon));
@@ -84,7 +83,7 @@ TEST_F(TerminalJobsTest, ADaemonDoesNotOutliveTheProgramThatMadeIt) {
 }
 
 TEST_F(TerminalJobsTest, CtrlCEndsALeaderAndItsProgram) {
-  shell.type(tool() + " lead" + kLongLease + "x -- sh -c '" + kSleeper + "'\n");
+  shell.type(tool() + " lead" + kMinutes + "x -- sh -c '" + kSleeper + "'\n");
   const pid_t program = pid_in("pid");
   ASSERT_GT(program, 0) << shell.recent();
   shell.type(kCtrlC);
@@ -94,7 +93,7 @@ TEST_F(TerminalJobsTest, CtrlCEndsALeaderAndItsProgram) {
 }
 
 TEST_F(TerminalJobsTest, CtrlZStopsALeaderAndFgContinuesIt) {
-  shell.type(tool() + " lead" + kLongLease +
+  shell.type(tool() + " lead" + kMinutes +
              "x -- sh -c 'echo rea''dy; read line; echo read:$line'\n");
   ASSERT_TRUE(shell.shows("ready\r")) << shell.recent();
   shell.type(kCtrlZ);
@@ -106,7 +105,7 @@ TEST_F(TerminalJobsTest, CtrlZStopsALeaderAndFgContinuesIt) {
 }
 
 TEST_F(TerminalJobsTest, CtrlZStopsAScheduleBetweenItsRunsAndFgContinuesIt) {
-  shell.type(tool() + " schedule --every 200ms" + kLongLease + "x -- sh -c 'echo r >> runs'\n");
+  shell.type(tool() + " schedule --every 200ms" + kMinutes + "x -- sh -c 'echo r >> runs'\n");
   ASSERT_TRUE(has_lines("runs", 2)) << shell.recent();
   // One that hits a program which is just ending is lost, as in any shell: it is typed again.
   bool stopped = false;

@@ -18,6 +18,9 @@ namespace simba::cli {
 
 using Words = std::vector<std::string>;
 
+// Options for a lease that a machine which stands still for seconds does not cost.
+inline const Words kLongLease{"--ttl", "2s", "--transition", "8s", "--kill-after", "500ms"};
+
 // True as soon as `condition` is; false when it never came true.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds patience = std::chrono::seconds{60});

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-LocalTime at(int seconds) { return LocalTime{std::chrono::seconds{seconds}}; }
+LocalTime at_second(int seconds) { return LocalTime{std::chrono::seconds{seconds}}; }
 
 // A hundred samples, one a second; a tenth and three may be added.
 class DriftTest : public ::testing::Test {
@@ -21,12 +21,12 @@ class DriftTest : public ::testing::Test {
   static Series measured(const std::function<double(int)>& value) {
     Series series{"descriptors", "", 0, 0.1, 3, {}};
     for (int second = 0; second < 100; ++second) {
-      series.points.push_back({at(second), value(second)});
+      series.points.push_back({at_second(second), value(second)});
     }
     return series;
   }
   static std::optional<Drift> drift_of(const Series& series) {
-    return drift(series, at(0), at(100));
+    return drift(series, at_second(0), at_second(100));
   }
 };
 
@@ -62,12 +62,12 @@ TEST_F(DriftTest, TooFewSamplesSayNothing) {
 class SoakTest : public DriftTest {
  protected:
   SoakTest() {
-    soaked.began = at(0);
-    soaked.ended = at(100);
+    soaked.began = at_second(0);
+    soaked.ended = at_second(100);
     soaked.every = 1s;
     soaked.series = {measured([](int) { return 20; }), measured([](int s) { return 20 + s; })};
     soaked.series[1].client = 1;
-    soaked.acquisitions.points = {{at(50), 7}};
+    soaked.acquisitions.points = {{at_second(50), 7}};
   }
   const Title title{"redis", "again", {}};
   Soaked soaked;
@@ -95,7 +95,7 @@ TEST_F(SoakTest, TheJsonHasEveryPoint) {
 }
 
 TEST_F(SoakTest, ThePictureShowsFaultsAndWhatGrows) {
-  const std::vector<Fault> faults{{FaultKind::kStop, 0, at(10), at(12)}};
+  const std::vector<Fault> faults{{FaultKind::kStop, 0, at_second(10), at_second(12)}};
   const std::string picture = as_picture(title, soaked, faults);
   EXPECT_THAT(picture, HasSubstr("<title>stop</title>"));
   EXPECT_THAT(picture, HasSubstr("client 1 grows"));

@@ -1,4 +1,5 @@
 #include "torture/history.h"
+#include "torture/moments.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using Kind = Record::Kind;
-
-LocalTime at(int ms) { return LocalTime{std::chrono::milliseconds{ms}}; }
 
 Record look(int before, int after, Token token) {
   return {at(before), at(after), token, token * 100, 0, Kind::kLook, true, true};

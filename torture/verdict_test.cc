@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "torture/moments.h"
 #include "torture/outcome.h"
 
 namespace simba::torture {
@@ -11,8 +12,6 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Timing = Verdict::Timing;
-
-LocalTime at(int ms) { return LocalTime{std::chrono::milliseconds{ms}}; }
 
 Record look(int ms, Token token) {
   return {at(ms), at(ms + 1), token, token, 0, Record::Kind::kLook, true, true};

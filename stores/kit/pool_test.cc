@@ -1,4 +1,5 @@
 #include "stores/kit/pool.h"
+#include "stores/kit/eventually.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -17,12 +18,6 @@ namespace simba::kit {
 namespace {
 
 using namespace std::chrono_literals;
-
-template <class Done>
-bool eventually(Done done) {
-  for (int i = 0; i < 5'000 && !done(); ++i) std::this_thread::sleep_for(1ms);
-  return done();
-}
 
 // A server that counts its connections and has only so many.
 struct Server {

@@ -1,4 +1,5 @@
 #include "stores/kit/reader.h"
+#include "stores/kit/eventually.h"
 
 #include <gmock/gmock.h>
 
@@ -16,12 +17,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using namespace std::chrono_literals;
-
-template <class Done>
-bool eventually(Done done) {
-  for (int i = 0; i < 5'000 && !done(); ++i) std::this_thread::sleep_for(1ms);
-  return done();
-}
 
 // What the other side does: news, or the end of the connection.
 struct Line {

@@ -9,6 +9,7 @@
 #include "simba/error.h"
 #include "stores/redis/directions.h"
 #include "stores/redis/inbox.h"
+#include "stores/redis/made_replies.h"
 #include "stores/redis/names.h"
 #include "stores/redis/requests.h"
 #include "stores/redis/server_info.h"
@@ -21,11 +22,6 @@ using Names = std::vector<std::string>;
 
 const Address kAsked{"asked.example", 7'000};
 
-Reply nil() { return {}; }
-Reply number(std::int64_t value) { return {Reply::Kind::kNumber, value, {}, {}}; }
-Reply text(std::string value) { return {Reply::Kind::kText, 0, std::move(value), {}}; }
-Reply error(std::string value) { return {Reply::Kind::kError, 0, std::move(value), {}}; }
-Reply array(std::vector<Reply> items) { return {Reply::Kind::kArray, 0, {}, std::move(items)}; }
 Reply range(std::int64_t from, std::int64_t to, Reply host, Reply port) {
   return array({number(from), number(to), array({std::move(host), std::move(port)})});
 }

@@ -12,6 +12,7 @@
 #include "stores/redis/connection.h"
 #include "stores/redis/dialer.h"
 #include "stores/redis/failure.h"
+#include "stores/redis/made_replies.h"
 #include "stores/redis/names.h"
 #include "stores/redis/reply.h"
 #include "stores/redis/requests.h"
@@ -198,10 +199,6 @@ TEST(RedisCommands, WordsMayHoldAnything) {
   EXPECT_EQ(Commands().add({"SET"}, words, {"end"}).bytes(),
             "*6\r\n$3\r\nSET\r\n$4\r\na\r\nb\r\n$0\r\n\r\n$3\r\n-17\r\n$2\r\nxy\r\n$3\r\nend\r\n");
 }
-
-Reply number(std::int64_t value) { return {Reply::Kind::kNumber, value, {}, {}}; }
-Reply text(std::string value) { return {Reply::Kind::kText, 0, std::move(value), {}}; }
-Reply array(std::vector<Reply> items) { return {Reply::Kind::kArray, 0, {}, std::move(items)}; }
 
 // What is not understood is never ownership.
 TEST(RedisAnswers, HostileAnswersAreCorrupt) {
