@@ -8,14 +8,11 @@ if(SIMBA_BUILD_TESTS)
   target_compile_definitions(redis_contract_test PRIVATE "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
   simba_add_test(NAME redis_topology_contract_test SOURCES redis_topology_contract_test.cc
     DEPS simba::contract simba::redis simba::servers LABELS sleeping TIMEOUT 300 WEIGHT 2 WHOLE)
-  # On a server that all cases share, or that of SIMBA_TEST_REDIS_URL.
+  # On a server that all cases share, or that of SIMBA_TEST_REDIS_URL; the last three with servers that are killed,
+  # followed, moved, and put behind TLS.
   simba_add_test(NAME redis_store_test
-    SOURCES redis_jvm_test.cc redis_rights_test.cc redis_store_test.cc
-            redis_trouble_test.cc redis_wake_test.cc redis_fixture.cc
-    DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
-  # With servers that are killed, followed, moved, and put behind TLS.
-  simba_add_test(NAME redis_server_test SOURCES redis_replicas_test.cc redis_restart_test.cc redis_server_test.cc
-            redis_fixture.cc
+    SOURCES redis_jvm_test.cc redis_rights_test.cc redis_store_test.cc redis_trouble_test.cc redis_wake_test.cc
+            redis_replicas_test.cc redis_restart_test.cc redis_server_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
   simba_add_test(NAME redis_topology_test SOURCES redis_cluster_test.cc redis_sentinel_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 240 WEIGHT 2)

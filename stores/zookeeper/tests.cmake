@@ -30,14 +30,14 @@ if(SIMBA_BUILD_TESTS AND NOT SIMBA_SANITIZE STREQUAL thread)
   simba_add_test(NAME zookeeper_crowd_test SOURCES zookeeper_crowd_test.cc zookeeper_fixture.cc
     DEPS simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS cpu)
   target_compile_definitions(zookeeper_crowd_test PRIVATE THREADED)
-  foreach(_test zookeeper_store_test zookeeper_session_test zookeeper_cut_test zookeeper_fault_test ensemble_test curator_test)
-    simba_add_test(NAME ${_test} SOURCES ${_test}.cc zookeeper_fixture.cc
-      DEPS simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS sleeping TIMEOUT 180 WEIGHT 2)  # they take turns
-    target_compile_definitions(${_test} PRIVATE THREADED  # shows the driver's blocking calls
-      SIMBA_CONTENDER="$<TARGET_FILE:zookeeper_contender>" SIMBA_JAVA_CLASSES="${_classes}")
-    add_dependencies(${_test} zookeeper_contender)
-    if(_classes)
-      add_dependencies(${_test} zookeeper_classes)
-    endif()
-  endforeach()
+  simba_add_test(NAME zookeeper_store_test
+    SOURCES curator_test.cc ensemble_test.cc zookeeper_cut_test.cc zookeeper_fault_test.cc zookeeper_session_test.cc
+            zookeeper_store_test.cc zookeeper_fixture.cc
+    DEPS simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS sleeping TIMEOUT 180 WEIGHT 2)  # they take turns
+  target_compile_definitions(zookeeper_store_test PRIVATE THREADED  # shows the driver's blocking calls
+    SIMBA_CONTENDER="$<TARGET_FILE:zookeeper_contender>" SIMBA_JAVA_CLASSES="${_classes}")
+  add_dependencies(zookeeper_store_test zookeeper_contender)
+  if(_classes)
+    add_dependencies(zookeeper_store_test zookeeper_classes)
+  endif()
 endif()
