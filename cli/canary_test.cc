@@ -146,7 +146,7 @@ TEST_P(CanaryTest, IsNotPrintedWhereNobodyListens) {
   for (const Words& command :
        {Words{"show", "--json", "x"}, Words{"run", "--wait", "300ms", "x", "--", "true"},
         Words{"ls"}, Words{"watch", "x"}, Words{"release", "x"}, Words{"init"}, Words{"doctor"},
-        Words{"bench", "--seconds", "1"}, Words{"torture", "--for", "1s"}}) {
+        Words{"bench", "--for", "1s"}, Words{"torture", "--for", "1s"}}) {
     ending.push_back(begin(command));
   }
   for (const Words& command :

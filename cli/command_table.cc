@@ -252,18 +252,14 @@ int act_doctor(const Typed& typed) {
 
 void add_bench(CLI::App& app, Typed& typed) {
   add_doctor(app, typed);
-  app.add_option("--seconds", typed.seconds);
+  app.add_option("--for", typed.length);
 }
 
 int act_bench(const Typed& typed) {
   const Settings settings = settings_of(typed);
-  BenchCommand command{checked_store(typed, settings),
-                       typed.words.empty() ? "simba-bench" : typed.words[0],
-                       typed.format(),
-                       settings.contend(),
-                       {}};
-  command.length =
-      std::chrono::seconds(parse_number("--seconds", typed.seconds.value_or("5"), 1, 3'600));
+  const BenchCommand command{
+      checked_store(typed, settings), typed.words.empty() ? "simba-bench" : typed.words[0],
+      typed.format(), settings.contend(), parse_period("--for", typed.length.value_or("5s"))};
   return bench(command);
 }
 

@@ -22,8 +22,7 @@ struct Typed {
   Words words;    // before --
   Words program;  // after it
   Text config, store, wait, ttl, transition, kill_after, max_hold, id, token, restart, delay,
-      hand_over_after, every, after, cron, first_after, seconds, length, clients, mutexes, seed,
-      picture;
+      hand_over_after, every, after, cron, first_after, length, clients, mutexes, seed, picture;
   bool quiet = false, json = false, all = false, names = false, now = false, print = false,
        help = false;
 

@@ -27,7 +27,7 @@ class DoctorServersTest : public ServerToolTest {
     EXPECT_THAT(result.out, ContainsRegex("ok +rights +may contend"));
     EXPECT_THAT(result.out, ContainsRegex("ok +wake-ups "));
     EXPECT_THAT(ask({"ls", "--all", "simba-doctor"}).out, IsEmpty()) << "nothing is left behind";
-    EXPECT_EQ(ask({"bench", "--seconds", "1"}).code, exit_code::kOk);
+    EXPECT_EQ(ask({"bench", "--for", "1s"}).code, exit_code::kOk);
   }
   Result well() const {
     return in_a_calm_moment([&] { return ask({"doctor", "--ttl", "60s"}); });

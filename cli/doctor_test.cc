@@ -69,7 +69,7 @@ TEST_F(DoctorTest, IsSaidAsJsonToo) {
 }
 
 TEST_F(DoctorTest, BenchMeasuresLocksAndHandOvers) {
-  const Result result = simba({"bench", "--json", "--seconds", "1"});
+  const Result result = simba({"bench", "--json", "--for", "1s"});
   EXPECT_EQ(result.code, exit_code::kOk) << result.err;
   const std::vector<Json> all = objects(result.out);
   ASSERT_EQ(all.size(), 2U);
@@ -82,7 +82,7 @@ TEST_F(DoctorTest, BenchMeasuresLocksAndHandOvers) {
     EXPECT_GE(each["max_us"], each["p99_us"]);
   }
   EXPECT_EQ(simba({"show", "simba-bench"}).code, exit_code::kFree);
-  EXPECT_THAT(simba({"bench", "--seconds", "1"}).out,
+  EXPECT_THAT(simba({"bench", "--for", "1s"}).out,
               ContainsRegex("^lock and unlock +[0-9]+ times: p50 [0-9.]+ ms, p99 "));
 }
 
@@ -92,7 +92,7 @@ TEST_F(DoctorTest, BenchLeavesAloneWhatSomebodyHolds) {
   const Result result = simba({"bench", "x"});
   EXPECT_EQ(result.code, exit_code::kNotAcquired);
   EXPECT_THAT(result.err, HasSubstr("'x' is held by "));
-  EXPECT_EQ(simba({"bench", "--seconds", "0"}).code, exit_code::kUsage);
+  EXPECT_EQ(simba({"bench", "--for", "0s"}).code, exit_code::kUsage);
 }
 
 }  // namespace

@@ -270,11 +270,11 @@ two clients that wait for each other, both of this process. The mutex is simba-b
 is named; like any mutex that was ever held it stays listed as free.
 
   simba bench
-  simba bench --seconds 20 --store redis://cache
+  simba bench --for 20s --store redis://cache
   simba bench --json | jq -r 'select(.measure == "hand_over") | .p99_us'
 
 Options:
-  --seconds N            how long in all, half for each (5)
+  --for DURATION         how long in all, half for each (5s)
   --ttl DURATION         the lease is renewed well within this (10s)
   --transition DURATION  and is free for others this much later (6s)
   --json        one object per line: measure (lock_unlock, hand_over), count, p50_us, p99_us, max_us

@@ -86,7 +86,7 @@ TEST_F(JsonTest, OfWatchIsDocumented) {
 TEST_F(JsonTest, OfTheOthersIsDocumented) {
   expect_documented({"init", "--json"});
   expect_documented({"doctor", "--json"});
-  expect_documented({"bench", "--json", "--seconds", "1"});
+  expect_documented({"bench", "--json", "--for", "1s"});
   expect_documented({"config", "--json"});
   expect_documented({"version", "--json"});
 }

@@ -35,7 +35,7 @@ TEST_F(OutsideTest, ServesEveryCommand) {
   EXPECT_EQ(outside({"run", "--store", "outside:", "x", "--", "sh", "-c", "exit 7"}).code, 7);
   EXPECT_EQ(outside({"show", "--store", "outside:", "x"}).code, exit_code::kFree);
   EXPECT_THAT(outside({"init", "--store", "outside:"}).out, HasSubstr("a map needs nothing"));
-  EXPECT_EQ(outside({"bench", "--seconds", "1", "--store", "outside:"}).code, exit_code::kOk);
+  EXPECT_EQ(outside({"bench", "--for", "1s", "--store", "outside:"}).code, exit_code::kOk);
 }
 
 TEST_F(OutsideTest, ItsPropertiesStandInItsSectionAndReachIt) {
