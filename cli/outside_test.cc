@@ -44,6 +44,10 @@ TEST_F(OutsideTest, ItsPropertiesStandInItsSectionAndReachIt) {
   const std::string settings = outside({"config"}).out;
   EXPECT_THAT(settings, HasSubstr("outside:orders?zone=eu"));
   EXPECT_THAT(settings, ::testing::ContainsRegex("ttl +5s +simba.yaml:5"));
+  EXPECT_THAT(settings, ::testing::ContainsRegex("zone +eu +simba.yaml:4"));
+  EXPECT_THAT(outside({"run", "--store", "outside:", "x", "--", "env"}).out,
+              HasSubstr("SIMBA_STORE=outside:\n"))
+      << "what the file says is not passed on";
 }
 
 // What is ours, and what is the program's.

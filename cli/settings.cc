@@ -135,7 +135,7 @@ Settings::Settings(Flags flags)
 
 // Everybody on the host can read command lines.
 void Settings::check_password() const {
-  if (store_.origin != "--store" || !has_password(store_.value)) return;
+  if (!flags_.store || !has_password(*flags_.store)) return;
   throw UsageError(
       "--store: the URL has a password, which everybody on this host could read in the command "
       "line; set SIMBA_STORE to that URL, or SIMBA_STORE_FILE to a file with it");
@@ -224,7 +224,9 @@ std::string Settings::exposed_by() const {
 
 void Settings::pass_on_store() const {
   if (store_.origin != "--store" && store_.origin != "SIMBA_STORE") return;
-  const std::string passed_on = has_password(store_.value) ? kWithheld : store_.value;
+  // As it was given: what the file says of the store is not for everybody, and is read again.
+  const std::string given = flags_.store ? *flags_.store : *variable("SIMBA_STORE");
+  const std::string passed_on = has_password(given) ? kWithheld : given;
   // NOLINTBEGIN(concurrency-mt-unsafe): there is no thread yet
   unsetenv("SIMBA_STORE_FILE");
   unsetenv("SIMBA_STORE");  // each of them, should it be there twice
