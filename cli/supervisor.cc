@@ -143,6 +143,8 @@ void Supervisor::started(pid_t group) {
 // the shell above can do something else, and go on when it continues us.
 void Supervisor::stopped(int signal) {
   if (ending_ || !terminal_.is_ours()) return;
+  // Somebody's STOP is no key: it does not stop the script around us, which only stands there too.
+  if (signal == SIGSTOP && !terminal_.is_input()) return;
   const bool wants_terminal = signal == SIGTTIN || signal == SIGTTOU;
   if (wants_terminal && terminal_.is_in_foreground()) {
     terminal_.give_to(group_);

@@ -11,6 +11,7 @@ namespace simba::cli {
 Terminal::Terminal() {
   if (isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) >= 0) {
     fd_ = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    is_input_ = true;
     return;
   }
   // Its keyboard stops and ends us also when standard input is something else.
@@ -27,7 +28,7 @@ Terminal::~Terminal() {
 bool Terminal::is_in_foreground() const { return fd_ >= 0 && tcgetpgrp(fd_) == getpgrp(); }
 
 bool Terminal::gives_foreground() const {
-  return is_in_foreground() && isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0;
+  return is_input_ && is_in_foreground() && isatty(STDOUT_FILENO) != 0;
 }
 
 void Terminal::give_to(pid_t group) {

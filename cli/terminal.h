@@ -16,6 +16,7 @@ class Terminal {
 
   // There is one, and we are one of its jobs.
   bool is_ours() const { return fd_ >= 0; }
+  bool is_input() const { return is_input_; }  // standard input
   bool is_in_foreground() const;
   // The program takes the foreground when it starts; not in a pipeline like `simba run ... | less`,
   // whose other ends may need it. There the program gets it when it asks for it.
@@ -31,6 +32,7 @@ class Terminal {
 
  private:
   int fd_ = -1;
+  bool is_input_ = false;
   bool given_ = false;
 };
 

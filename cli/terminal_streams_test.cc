@@ -12,6 +12,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// "T": stopped.
+std::string state_of(pid_t pid) {
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+  return stat.substr(std::min(stat.rfind(')') + 2, stat.size()), 1);
+}
+
 TEST_F(TerminalTest, CtrlZStopsAJobThatReadsNothingAndFgContinuesIt) {
   shell.type(run + "x -- sh -c 'echo rea''dy; while [ ! -e go ]; do sleep 0.01; done; echo e''nd'" +
              " < /dev/null\n");
@@ -45,6 +51,16 @@ TEST_F(TerminalTest, CtrlCEndsTheScriptAroundItAlsoWhenItReadsOrWritesAFile) {
   }
 }
 
+TEST_F(TerminalTest, WhoStopsAProgramThatReadsNothingDoesNotStopTheJob) {
+  shell.type(run + "x -- sh -c 'echo $$ > pid; kill -STOP $$; echo e''nd' < /dev/null\n");
+  const pid_t program = pid_in("pid");
+  ASSERT_GT(program, 0) << shell.recent();
+  ASSERT_TRUE(eventually([&] { return state_of(program) == "T"; }));
+  EXPECT_EQ(kill(program, SIGCONT), 0);
+  EXPECT_TRUE(shell.shows("end\r")) << shell.recent();
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("Stopped")));
+}
+
 TEST_F(TerminalTest, ADumbTerminalGetsNoEscapes) {
   const auto holder = start_script({"x"}, "echo $$ > pid; exec sleep 100");
   ASSERT_GT(pid_in("pid"), 0);
@@ -63,14 +79,10 @@ TEST_F(TerminalTest, WhoeverStopsAndContinuesItStopsAndContinuesTheProgram) {
       {.own_session = true});
   const pid_t program = pid_in("pid");
   ASSERT_GT(program, 0);
-  const auto state = [&] {
-    const std::string stat = read_file("/proc/" + std::to_string(program) + "/stat");
-    return stat.substr(stat.rfind(')') + 2, 1);
-  };
   process->signal(SIGTSTP);
-  ASSERT_TRUE(eventually([&] { return state() == "T"; }));
+  ASSERT_TRUE(eventually([&] { return state_of(program) == "T"; }));
   process->signal(SIGCONT);
-  EXPECT_TRUE(eventually([&] { return state() != "T"; })) << "it was left stopped";
+  EXPECT_TRUE(eventually([&] { return state_of(program) != "T"; })) << "it was left stopped";
   process->signal(SIGTERM);
   EXPECT_EQ(process->wait(), 128 + SIGTERM);
 }
