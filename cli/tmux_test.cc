@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "cli/exit_codes.h"
 #include "cli/tool_fixture.h"
 
@@ -38,6 +40,14 @@ class TmuxTest : public ToolTest {
   void expect_code(const std::string& code) const {
     type("echo co''de=$?");
     EXPECT_TRUE(shows("code=" + code + "\n")) << screen();
+  }
+  void expect_end_with_session(const std::string& command, const std::string& script) const {
+    type(command + "sh -c '" + script + "'");
+    const pid_t program = pid_in("pid");
+    ASSERT_GT(program, 0) << screen();
+    tmux({"kill-session"});
+    EXPECT_TRUE(eventually([&] { return !is_alive(program); }));
+    EXPECT_TRUE(eventually([&] { return is_free(); }));
   }
   bool is_free() const { return simba({"show", "x"}).code == exit_code::kFree; }
 
@@ -78,12 +88,33 @@ TEST_F(TmuxTest, CtrlCEndsIt) {
 }
 
 TEST_F(TmuxTest, ASessionThatIsKilledEndsIt) {
-  type(run + "sh -c 'echo $$ > pid; exec sleep 100'");
-  const pid_t program = pid_in("pid");
-  ASSERT_GT(program, 0) << screen();
-  tmux({"kill-session"});
-  EXPECT_TRUE(eventually([&] { return !is_alive(program); }));
-  EXPECT_TRUE(eventually([&] { return is_free(); }));
+  expect_end_with_session(run, "echo $$ > pid; exec sleep 100");
+}
+
+// Under `run` the program decides what a signal means to it.
+TEST_F(TmuxTest, ASessionThatIsKilledEndsALeaderWhoseProgramIgnoresIt) {
+  expect_end_with_session(tool() + " lead --ttl 60s --transition 60s --kill-after 300ms x -- ",
+                          "trap : TERM HUP INT; echo $$ > pid; while :; do sleep 0.05; done");
+}
+
+TEST_F(TmuxTest, ASessionThatIsKilledEndsADaemonOfTheProgram) {
+  std::ofstream(file("daemon.sh")) << "echo $$ > pid; exec sleep 100\n";
+  expect_end_with_session(run, "(setsid sh daemon.sh &) & exec sleep 100");
+}
+
+TEST_F(TmuxTest, LeadScheduleAndWatchEndByCtrlC) {
+  for (const char* command : {"lead", "schedule --every 1h"}) {
+    std::filesystem::remove(file("pid"));
+    type(tool() + ' ' + command + " x -- sh -c 'echo $$ > pid; exec sleep 100'");
+    const pid_t program = pid_in("pid");
+    ASSERT_GT(program, 0) << screen();
+    press("C-c");
+    EXPECT_TRUE(eventually([&] { return !is_alive(program) && is_free(); })) << screen();
+  }
+  type("clear; " + tool() + " watch x");
+  ASSERT_TRUE(shows("x is free")) << screen();
+  press("C-c");
+  expect_code("130");
 }
 
 // Each in a window of its own, with a name of its own: as far as processes can tell, two hosts.
