@@ -1,17 +1,22 @@
 #pragma once
 
 #include <chrono>
-#include <thread>
+
+#include "simba/time.h"
+#include "stores/kit/worker.h"
 
 namespace simba::kit {
 
-// For tests: true as soon as `done` is; false when that takes more than five seconds.
+// For tests: true as soon as `done` is; false when it never came true.
 template <class Done>
 bool eventually(Done done) {
-  for (int i = 0; i < 5'000 && !done(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  const StopSignal moment;
+  const LocalTime until = BootClock::now() + std::chrono::seconds{45};
+  while (!done()) {
+    if (BootClock::now() >= until) return done();
+    moment.pause(std::chrono::milliseconds{1});
   }
-  return done();
+  return true;
 }
 
 }  // namespace simba::kit

@@ -1,5 +1,4 @@
 #include "stores/kit/pool.h"
-#include "stores/kit/eventually.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "simba/error.h"
+#include "stores/kit/eventually.h"
 
 namespace simba::kit {
 namespace {

@@ -1,5 +1,4 @@
 #include "stores/kit/reader.h"
-#include "stores/kit/eventually.h"
 
 #include <gmock/gmock.h>
 
@@ -10,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "stores/kit/eventually.h"
 #include "stores/kit/listener.h"
 
 namespace simba::kit {
