@@ -15,6 +15,7 @@
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/output.h"
+#include "cli/secrets.h"
 #include "cli/servers.h"
 #include "cli/tool.h"
 #include "cli/usage.h"
@@ -48,9 +49,11 @@ std::string did_you_mean(const std::string& word, const Words& known) {
   return suggestion(word, known);
 }
 
+// Without its value, which may be a secret.
+std::string name_of(const std::string& option) { return option.substr(0, option.find('=')); }
+
 // `simba --store URL ls`.
-bool is_option_of_some(const std::string& word) {
-  const std::string name = word.substr(0, word.find('='));
+bool is_option_of_some(const std::string& name) {
   return std::any_of(commands().begin(), commands().end(), [&](const Command& command) {
     CLI::App app;
     Typed typed;
@@ -59,13 +62,14 @@ bool is_option_of_some(const std::string& word) {
   });
 }
 
-const Command& find_command(const std::string& name) {
+const Command& find_command(const std::string& word) {
+  const bool is_option = word.starts_with('-');
+  const std::string name = is_option ? name_of(word) : without_password(word);
   Words known;
   for (const Command& command : commands()) {
     if (name == command.name) return command;
     known.emplace_back(command.name);
   }
-  const bool is_option = name.starts_with('-');
   if (is_option && is_option_of_some(name)) {
     throw UsageError("put '" + name + "' after the command, as in: simba ls " + name);
   }
@@ -81,9 +85,9 @@ const Command& find_command(const std::string& name) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
   }
-  throw UsageError("'" + std::string(command.name) + "' has no option '" + word + "'" +
-                   did_you_mean(word.substr(0, word.find('=')), known) + " simba " + command.name +
-                   " --help");
+  const std::string name = name_of(word);
+  throw UsageError("'" + std::string(command.name) + "' has no option '" + name + "'" +
+                   did_you_mean(name, known) + " simba " + command.name + " --help");
 }
 
 // `simba run MUTEX PROGRAM` is not taken: an option of the program could be taken for one of ours.
@@ -92,7 +96,7 @@ const Command& find_command(const std::string& name) {
   const auto program = std::find(mutex + 1, words.end(), typed.words[1]);
   std::string line = "simba";
   for (auto word = words.begin(); word != words.end(); ++word) {
-    line += (word == program ? " -- " : " ") + *word;
+    line += (word == program ? " -- " : " ") + without_password(*word);
   }
   throw UsageError("put -- before the program: " + line);
 }
@@ -130,8 +134,8 @@ void parse_options(const Command& command, const Words& given, Typed& typed) {
   if (names_program && !has_dashes) refuse_program(given, typed);
   if (!unknown.empty()) refuse_option(app, command, unknown.front());
   if (names_program) {
-    throw UsageError("'" + typed.words[1] + "' is one word too many before --; see simba " +
-                     command.name + " --help");
+    throw UsageError("'" + without_password(typed.words[1]) +
+                     "' is one word too many before --; see simba " + command.name + " --help");
   }
 }
 
@@ -144,8 +148,8 @@ Typed parse(const Command& command, const Words& words) {
   if (typed.help || command.most_words == kProgram) return typed;
   typed.words.insert(typed.words.end(), typed.program.begin(), typed.program.end());
   if (typed.words.size() > command.most_words) {
-    throw UsageError("'" + typed.words[command.most_words] + "' is one word too many; see simba " +
-                     command.name + " --help");
+    throw UsageError("'" + without_password(typed.words[command.most_words]) +
+                     "' is one word too many; see simba " + command.name + " --help");
   }
   return typed;
 }

@@ -242,9 +242,18 @@ TEST_F(ListingTest, SaysThatTheStoreCannotBeUsed) {
 }
 
 TEST_F(ListingTest, NeverRepeatsAPassword) {
-  const Result result = simba({"ls", "--store", "nosuch://user:canary@host/"});
-  EXPECT_THAT(result.out + result.err, Not(HasSubstr("canary")));
-  EXPECT_THAT(result.err, HasSubstr("set SIMBA_STORE"));
+  const std::string url = "redis://user:canary@host/?password=canary";
+  for (const Words& words :
+       {Words{"ls", "--store", "nosuch://user:canary@host/"}, Words{"ls", "--stoer=" + url},
+        Words{"--store=" + url, "ls"}, Words{"run", "--store", url, "x", "true"},
+        Words{"run", "--store=" + url, "x", "true"}, Words{url}, Words{"show", "x", url},
+        Words{"run", "x", url, "--", "true"}}) {
+    const Result result = simba(words);
+    EXPECT_EQ(result.code, exit_code::kUsage) << result.err;
+    EXPECT_THAT(result.out + result.err, Not(HasSubstr("canary")));
+    EXPECT_NE(result.err, "");
+  }
+  EXPECT_THAT(simba({"ls", "--store", url}).err, HasSubstr("set SIMBA_STORE"));
 }
 
 }  // namespace
