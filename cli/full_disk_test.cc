@@ -23,6 +23,14 @@ class FullDiskTest : public ToolTest {
     const int code = process.wait();
     return {code, process.out(), process.err()};
   }
+  // A directory `full`, on which processes may mount what they like in mounts of their own.
+  bool can_mount() const {
+    std::filesystem::create_directory(file("full"));
+    return shell("mount -t tmpfs none full", own_mounts).code == 0;
+  }
+
+  const Words own_mounts{"/usr/bin/unshare", "--mount"};
+  const std::string store = "sqlite:" + file("full/locks.db").string();
 };
 
 TEST_F(FullDiskTest, WhatCannotBePrintedIsNoSuccess) {
@@ -38,12 +46,7 @@ TEST_F(FullDiskTest, WhatCannotBePrintedIsNoSuccess) {
 
 // Room for the file and no more, in a mount of the processes' own.
 TEST_F(FullDiskTest, AStoreWithoutRoomIsSaidAndNothingRuns) {
-  const Words own_mounts{"/usr/bin/unshare", "--mount"};
-  std::filesystem::create_directory(file("full"));
-  if (shell("mount -t tmpfs none full", own_mounts).code != 0) {
-    GTEST_SKIP() << "this user cannot mount a file system";
-  }
-  const std::string store = "sqlite:" + file("full/locks.db").string();
+  if (!can_mount()) GTEST_SKIP() << "this user cannot mount a file system";
   const Result result = shell(
       "mount -t tmpfs -o size=512k,mode=700 none full && head -c 10000000 /dev/zero > full/rest; " +
           tool() + " run --wait 0 --store " + store + " x -- touch ran",
@@ -55,12 +58,7 @@ TEST_F(FullDiskTest, AStoreWithoutRoomIsSaidAndNothingRuns) {
 
 // A renewal that fails for want of room is tried again: room made within the lease is soon enough.
 TEST_F(FullDiskTest, ADiskThatIsFullForAWhileCostsNobodyTheMutex) {
-  const Words own_mounts{"/usr/bin/unshare", "--mount"};
-  std::filesystem::create_directory(file("full"));
-  if (shell("mount -t tmpfs none full", own_mounts).code != 0) {
-    GTEST_SKIP() << "this user cannot mount a file system";
-  }
-  const std::string store = "sqlite:" + file("full/locks.db").string();
+  if (!can_mount()) GTEST_SKIP() << "this user cannot mount a file system";
   std::ofstream(file("program.sh"))
       << "head -c 10000000 /dev/zero > full/rest\n"
       << "until grep -q 'tried again' said; do sleep 0.05; done\n"
