@@ -58,6 +58,7 @@ constexpr const char* kRelease = R"(
     acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = m.version + 1
   WHERE m.mutex = $2 AND m.owner_id = $3 AND ($4 = 0 OR m.fencing_token = $4)
     AND set_config('lock_timeout', $1, true) IS NOT NULL
+    AND set_config('synchronous_commit', 'off', true) IS NOT NULL
   RETURNING m.mutex, pg_notify('{table}', m.mutex))";
 
 constexpr const char* kSeedUpdate = R"(

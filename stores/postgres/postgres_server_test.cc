@@ -128,6 +128,55 @@ TEST_F(PostgresDurabilityTest, WhatWasAnsweredSurvivesACrashWhateverTheServersSe
 
 TEST_F(PostgresDurabilityTest, BehindAPoolerToo) { expect_kept(bouncer->url(), {"a", "b"}); }
 
+// A release is not worth a flush: what a crash takes back is a lease that runs out.
+TEST_F(PostgresDurabilityTest, OfAReleaseWhatFollowsItSurvivesACrash) {
+  const auto store = open();
+  const Token first = take(*store, "passed-on", "owner~1").owner.token;
+  release(*store, "passed-on", "owner~1", first);
+  const Token second = take(*store, "passed-on", "rival~1").owner.token;
+  const Claim brief{"let-go", "owner~2", 0, 0, 1s, 1s};
+  const Token third = observed(store->contend({&brief, 1}, soon()).at(0)).owner.token;
+  release(*store, "let-go", "owner~2", third);
+  server->crash();
+  server->start();
+  const auto after = open();
+  const Observation seen = observe(*after, "passed-on");
+  EXPECT_EQ(seen.owner.id, "rival~1");
+  EXPECT_EQ(seen.owner.token, second);
+  Observation next;
+  ASSERT_TRUE(eventually([&] {
+    next = take(*after, "let-go", "rival~2");
+    return next.owner.id == "rival~2";
+  }));
+  EXPECT_GT(next.owner.token, third);
+}
+
+TEST_F(PostgresServerTest, AReleaseWaitsForNoStandby) {
+  start();
+  const auto store = open();
+  const Token token = take(*store, "held", "owner~1").owner.token;
+  const std::vector<Claim> two{{"b", "owner~1", 0, 0, 10min, 10min},
+                               {"c", "owner~1", 0, 0, 10min, 10min}};
+  const Answers taken = store->contend(two, soon());
+  Admin admin(server->url());
+  admin("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  admin("SELECT pg_reload_conf()");
+  ASSERT_TRUE(eventually(
+      [&] { return Admin(server->url())("SHOW synchronous_standby_names") == "nobody"; }));
+  const Claim other{"other", "a~1", 0, 0, 10s, 6s};
+  ASSERT_THAT(error_of([&] { contend(*open(), other, BootClock::now() + 2s); }),
+              HasSubstr("whether"))
+      << "no standby is waited for";
+  EXPECT_EQ(error_of([&] { release(*store, "held", "owner~1", token); }), "none");
+  EXPECT_EQ(error_of([&] {
+              std::vector<Claim> both = two;
+              for (std::size_t i = 0; i < 2; ++i) both[i].token = observed(taken[i]).owner.token;
+              store->release(both, soon());
+            }),
+            "none");
+  for (const char* mutex : {"held", "b", "c"}) EXPECT_TRUE(observe(*store, mutex).is_free());
+}
+
 // What a session holds belongs to whoever is lent its connection next, and ends with it.
 TEST_F(PgBouncerTest, SessionLocksBehindAPoolerATermHangsOnNoConnection) {
   const auto store = open_postgres(options(bouncer->url()));

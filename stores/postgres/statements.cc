@@ -19,9 +19,11 @@ namespace {
 // which do not age). A claim that fitted and then did not is answered with no row: the next
 // statement sees who was faster.
 //
-// What holds for the statement alone, also behind a pooler, is set on the way ({settings}): before
-// a statement locks a row it has evaluated its WHERE. lock_timeout; and synchronous_commit where it
-// is off, as what was answered must survive a crash of the server.
+// What holds for the statement alone, also behind a pooler, is set on the way: before a statement
+// locks a row it has evaluated its WHERE. lock_timeout; and synchronous_commit. {durable} turns it
+// on where it is off, as what was answered must survive a crash of the server. A release need not
+// ({unflushed}): one that a crash took back is a lease that runs out by itself, and whoever takes
+// the mutex meanwhile writes to the same log behind it, so that no crash keeps the take alone.
 //
 // {now} is the server's clock in milliseconds, {now_us} in microseconds. A token is at least the
 // latter, so that it grows also where a failover or a deleted row has forgotten the last one. Both
@@ -34,10 +36,13 @@ constexpr std::string_view kBefore =
 constexpr std::string_view kNowUs =
     "floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
 
-constexpr std::string_view kSettings =
+constexpr std::string_view kDurable =
     "(set_config('lock_timeout', $1, true) IS NOT NULL"
     " AND (current_setting('synchronous_commit') <> 'off'"
     " OR set_config('synchronous_commit', 'on', true) IS NOT NULL))";
+constexpr std::string_view kUnflushed =
+    "(set_config('lock_timeout', $1, true) IS NOT NULL"
+    " AND set_config('synchronous_commit', 'off', true) IS NOT NULL)";
 
 constexpr std::string_view kTakeOneSql = R"(
   WITH seen AS MATERIALIZED (
@@ -50,7 +55,7 @@ constexpr std::string_view kTakeOneSql = R"(
       (mutex, acquired_at, ttl_at, transition_at, owner_id, version, fencing_token)
     SELECT $2, {now}, {now} + $4, {now} + $5, $3, 1, greatest($6, {now_us})
     WHERE NOT EXISTS (SELECT FROM seen WHERE NOT fits)
-      AND {settings}
+      AND {durable}
     ON CONFLICT (mutex) DO UPDATE SET
       acquired_at   = {now},
       ttl_at        = {now} + $4,
@@ -67,7 +72,7 @@ constexpr std::string_view kTakeOneSql = R"(
   SELECT owner_id, acquired_at, ttl_at, transition_at, fencing_token, now FROM seen WHERE NOT fits)";
 
 constexpr std::string_view kTakeManySql = R"(
-  WITH bound AS MATERIALIZED (SELECT {settings}),
+  WITH bound AS MATERIALIZED (SELECT {durable}),
   claim AS MATERIALIZED (
     SELECT c.* FROM bound, unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
       WITH ORDINALITY AS c (mutex, owner_id, ttl, lease, token, place)),
@@ -111,7 +116,7 @@ constexpr std::string_view kTakeManySql = R"(
 // and is ours, so that this INSERT always meets it and never makes one. {skip} is empty for one
 // claim, which waits for its row.
 constexpr std::string_view kRenewSql = R"(
-  WITH bound AS MATERIALIZED (SELECT {settings}),
+  WITH bound AS MATERIALIZED (SELECT {durable}),
   claim AS MATERIALIZED (
     SELECT c.* FROM bound, unnest($2::text[], $3::text[], $4::bigint[], $5::bigint[], $6::bigint[])
       WITH ORDINALITY AS c (mutex, owner_id, ttl, lease, token, place)),
@@ -149,12 +154,12 @@ constexpr std::string_view kReleaseOneSql = R"(
   UPDATE {table} m SET
     acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = m.version + 1
   WHERE m.mutex = $2 AND m.owner_id = $3 AND ($4 = 0 OR m.fencing_token = $4)
-    AND {settings}
+    AND {unflushed}
   RETURNING m.mutex, pg_notify('{channel}', m.mutex))";
 
 // A row for each claim that was skipped, and for each that made a mutex free.
 constexpr std::string_view kReleaseManySql = R"(
-  WITH bound AS MATERIALIZED (SELECT {settings}),
+  WITH bound AS MATERIALIZED (SELECT {unflushed}),
   claim AS MATERIALIZED (
     SELECT c.* FROM bound, unnest($2::text[], $3::text[], $4::bigint[])
       WITH ORDINALITY AS c (mutex, owner_id, token, place)),
@@ -176,7 +181,7 @@ constexpr std::string_view kReleaseManySql = R"(
   SELECT place, false, NULL FROM mine WHERE place NOT IN (SELECT place FROM locked))";
 
 constexpr std::string_view kEvictSql = R"(
-  WITH bound AS MATERIALIZED (SELECT {settings}),
+  WITH bound AS MATERIALIZED (SELECT {durable}),
   evicted AS (
     UPDATE {table} m SET owner_id = '', version = m.version + 1
     FROM bound
@@ -212,7 +217,8 @@ std::vector<Statement> make_statements(const Endpoint& endpoint) {
     std::string sql(text);
     replace_all(sql, "{table}", endpoint.quoted_table());
     replace_all(sql, "{channel}", endpoint.table());
-    replace_all(sql, "{settings}", kSettings);
+    replace_all(sql, "{durable}", kDurable);
+    replace_all(sql, "{unflushed}", kUnflushed);
     replace_all(sql, "{now}", kNow);
     replace_all(sql, "{before}", kBefore);
     replace_all(sql, "{now_us}", kNowUs);
