@@ -1,5 +1,7 @@
 #include "stores/sqlite/database.h"
 
+#include <utility>
+
 #include "stores/sqlite/schema.h"
 
 namespace simba::sqlite {
@@ -21,8 +23,8 @@ Database::Database(const std::filesystem::path& file, SqliteOptions::Synchronous
       synchronous_(synchronous),
       host_(host),
       id_(file_id(location_.given)),
-      open_(id_),
-      bells_(location_.bells(), location_.writable ? Bells::Make::kYes : Bells::Make::kNo) {
+      bells_(location_.bells(), location_.writable ? Bells::Make::kYes : Bells::Make::kNo),
+      open_(id_, [this] { return let_go(); }) {
   std::unique_ptr<Session> first = open_session(deadline);
   idle_.reserve(kMaxIdle);
   idle_.push_back(std::move(first));
@@ -34,11 +36,22 @@ std::unique_ptr<Database::Session> Database::open_session(LocalTime deadline) {
   std::unique_ptr<Session> session(new Session(*this, deadline));
   prepare_schema(session->connection());
   session->connection().guard().remember();  // now the log and the shared memory are there too
-  if (session->connection().guard().database() != id_) {
-    throw Error(Errc::kReplaced,
-                "sqlite: " + location_.given.string() + " was replaced while it was opened");
+  const FileGuard& guard = session->connection().guard();
+  if (guard.database() != id_) fail_replaced(" was replaced while it was opened");
+  if (location_.writable && !guard.shares_memory()) {
+    give_up();
+    fail_replaced("-shm was deleted while this process had it open");
   }
   return session;
+}
+
+void Database::fail_replaced(const char* how) const {
+  throw Error(Errc::kReplaced, "sqlite: " + location_.given.string() + how);
+}
+
+std::shared_ptr<Database::Sessions> Database::let_go() {
+  const std::lock_guard lock(mutex_);
+  return std::make_shared<Sessions>(std::exchange(idle_, {}));
 }
 
 void Database::check(Access access) const {
@@ -48,6 +61,7 @@ void Database::check(Access access) const {
 }
 
 Database::Borrowed Database::borrow(Access access, LocalTime deadline) {
+  if (open_.is_given_up()) fail_replaced(" was deleted or replaced");
   std::unique_lock lock(mutex_);
   if (access == Access::kWrite) wait_to_write(lock, deadline);
   Borrowed session(nullptr, GiveBack{this, access});
@@ -89,7 +103,8 @@ void Database::give_back(Session* session, Access access) {
     writing_ = false;
     if (waiting_to_write_ > 0) may_write_.notify_one();
   }
-  if (session != nullptr && !session->connection().is_broken() && idle_.size() < kMaxIdle) {
+  if (session != nullptr && !session->connection().is_broken() && !open_.is_given_up() &&
+      idle_.size() < kMaxIdle) {
     idle_.push_back(std::move(unwanted));
   }
 }

@@ -55,11 +55,17 @@ class Database {
   Borrowed borrow(Access access, LocalTime deadline);
   const Location& location() const { return location_; }
   Bells& bells() { return bells_; }
+  // Its end, for every store of this process that has it open.
+  void give_up() const { open_.give_up(); }
   // The path still leads to this file.
   bool is_current() const noexcept { return file_id(location_.given) == id_; }
 
  private:
+  using Sessions = std::vector<std::unique_ptr<Session>>;
+
   std::unique_ptr<Session> open_session(LocalTime deadline);
+  std::shared_ptr<Sessions> let_go();
+  [[noreturn]] void fail_replaced(const char* how) const;
   void wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadline);
   void give_back(Session* session, Access access);
 
@@ -67,14 +73,14 @@ class Database {
   const SqliteOptions::Synchronous synchronous_;
   const Host host_;
   const FileId id_;
-  const OpenFile open_;
   Bells bells_;
 
   std::mutex mutex_;
   std::condition_variable may_write_;
-  bool writing_ = false;                        // guarded by mutex_
-  int waiting_to_write_ = 0;                    // guarded by mutex_
-  std::vector<std::unique_ptr<Session>> idle_;  // guarded by mutex_
+  bool writing_ = false;      // guarded by mutex_
+  int waiting_to_write_ = 0;  // guarded by mutex_
+  Sessions idle_;             // guarded by mutex_
+  const OpenFile open_;       // the last: it asks for the others
 };
 
 }  // namespace simba::sqlite

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
+#include <system_error>
 
 namespace simba::sqlite {
 namespace {
@@ -54,6 +56,18 @@ void FileGuard::remember() {
   wal_id_ = location_.writable ? file_id(wal_) : FileId{};
   shm_id_ = location_.writable ? file_id(shm_) : FileId{};
   stamp_settled_ = false;
+}
+
+bool FileGuard::shares_memory() const {
+  const FileId expected = file_id(shm_);
+  if (!expected) return false;
+  std::error_code trouble;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", trouble)) {
+    struct stat info {};
+    const int descriptor = std::atoi(each.path().filename().c_str());
+    if (fstat(descriptor, &info) == 0 && FileId{info.st_dev, info.st_ino} == expected) return true;
+  }
+  return static_cast<bool>(trouble);  // who cannot look cannot say no
 }
 
 bool FileGuard::is_unchanged(std::int64_t boot_ms) {

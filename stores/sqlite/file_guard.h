@@ -30,6 +30,8 @@ class FileGuard {
   // The files are as SQLite opened them now.
   void remember();
   FileId database() const { return database_; }
+  // The shared memory of this process is the one at its path, where all others look for it.
+  bool shares_memory() const;
 
   bool is_unchanged(std::int64_t boot_ms);
 

@@ -251,6 +251,20 @@ TEST_F(SqliteFile, WhoseLogWasDeletedIsReplacedToo) {
               StartsWith("the store was replaced"));
 }
 
+TEST_F(SqliteFile, WhoseDeletedMemoryIsStillInUseHereIsNotJoined) {
+  const auto store = open_store();
+  sqlite3* other = nullptr;  // somebody else's, in this process
+  ASSERT_EQ(sqlite3_open(file.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "SELECT * FROM simba_mutex", nullptr, nullptr, nullptr), SQLITE_OK);
+  fs::remove(file.string() + "-shm");
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THAT(error_of([&] { take(*store, "report", "b~1"); }),
+                StartsWith("the store was replaced"));
+  }
+  sqlite3_close(other);
+  EXPECT_EQ(take(*store, "report", "b~1").owner.id, "b~1");
+}
+
 TEST_F(SqliteFile, ThatIsNoDatabaseIsCorrupt) {
   std::ofstream(file) << std::string(5'000, 'x');
   fs::permissions(file, fs::perms{0600});

@@ -10,6 +10,7 @@ namespace simba::sqlite {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 class SqliteProcess : public SqliteTest {};
 
@@ -31,6 +32,33 @@ TEST_F(SqliteProcess, AStormOfFirstOpensAllSucceedAndOneOwns) {
     for (const auto& child : children) EXPECT_EQ(child->join(), 0);
     EXPECT_EQ(open_store()->list("won-", {}, 100, soon()).size(), 1U);
   }
+}
+
+// SQLite would go on with the memory that is gone, because the other store still has it.
+TEST_F(SqliteProcess, WhoseMemoryWasDeletedMeetsAllOthersInTheNewOne) {
+  Signal begin, taken, end;
+  Child other([&] {
+    begin.wait();
+    const auto store = open_store();
+    if (take(*store, "report", "other~1").owner.id != "other~1") _exit(2);
+    taken.give();
+    end.wait();
+    if (take(*store, "order", "other~1").owner.id != "idle~1") _exit(3);
+  });
+  const auto store = open_store(), idle = open_store();
+  take(*store, "held", "a~1");
+  take(*idle, "held", "idle~1");
+  std::filesystem::remove(file.string() + "-shm");
+  EXPECT_THAT(error_of([&] { take(*store, "held", "a~2"); }), StartsWith("the store was replaced"));
+  EXPECT_EQ(take(*store, "held", "a~3").owner.id, "a~1");
+  begin.give();
+  taken.wait();
+  EXPECT_EQ(take(*store, "report", "a~4").owner.id, "other~1");
+  EXPECT_THAT(error_of([&] { take(*idle, "order", "idle~1"); }),
+              StartsWith("the store was replaced"));
+  EXPECT_EQ(take(*idle, "order", "idle~1").owner.id, "idle~1");
+  end.give();
+  EXPECT_EQ(other.join(), 0);
 }
 
 // Claims in every way, for ever.

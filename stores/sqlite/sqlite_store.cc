@@ -159,6 +159,7 @@ void SqliteStore::give_up(const std::shared_ptr<Database>& database) {
     const std::lock_guard lock(mutex_);
     if (database_ == database) database_.reset();
   }
+  database->give_up();
   throw Error(Errc::kReplaced, "sqlite: " + database->location().given.string() +
                                    " was deleted or replaced; what was locked in the old file is "
                                    "locked no more");
