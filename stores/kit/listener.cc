@@ -11,16 +11,21 @@ namespace simba::kit {
 class Listener::Heard : public Watch {
  public:
   Heard(std::unique_ptr<Watch> inner, std::shared_ptr<Reader> reader)
-      : inner_(std::move(inner)), reader_(std::move(reader)) {}
+      : inner_(std::move(inner)), reader_(std::move(reader)), need_(*reader_) {}
   ~Heard() override {
-    if (getpid() != process_) leave_alone(std::move(reader_));
+    if (getpid() == process_) return;
+    need_.forget();
+    leave_alone(std::move(reader_));
   }
   bool is_live() const override { return reader_->is_live(); }
+  bool listen(int interrupt, LocalTime until) override { return reader_->listen(interrupt, until); }
+  void need_reader(bool needed) override { need_.set(needed); }
 
  private:
   const pid_t process_ = getpid();
   std::unique_ptr<Watch> inner_;
   std::shared_ptr<Reader> reader_;
+  Reader::Need need_;
 };
 
 std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void()> wake) try {

@@ -33,9 +33,19 @@ bool Reader::read(Shared& shared, const StopSignal& stop) {
   shared.parts.backoff.reset();
   shared.parts.hint({});
   shared.live = true;
-  while (!stop.is_requested()) source->read(stop, shared.parts.hint);
+  read_on(shared, *source, stop);
   shared.live = false;
   return true;
+}
+
+void Reader::read_on(Shared& shared, Source& source, const StopSignal& stop) {
+  auto* const lendable = dynamic_cast<LendableSource*>(&source);
+  if (lendable == nullptr) {
+    while (!stop.is_requested()) source.read(stop, shared.parts.hint);
+    return;
+  }
+  Turns::Lent lent(shared.turns, *lendable, stop);
+  while (!stop.is_requested()) lent.read(shared.parts.hint);
 }
 
 }  // namespace simba::kit

@@ -1,7 +1,9 @@
 #include "stores/kit/reader.h"
 
 #include <gmock/gmock.h>
+#include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <deque>
@@ -42,6 +44,26 @@ class LineSource : public Source {
     line_->news.pop_front();
     if (word == "cut") throw Error(Errc::kUnreachable, "cut");
     hint(word);
+  }
+
+ private:
+  const std::shared_ptr<Line> line_;
+};
+
+// The same, for whoever has the time.
+class LentLineSource : public LendableSource {
+ public:
+  explicit LentLineSource(std::shared_ptr<Line> line) : line_(std::move(line)) {}
+  void read_until(int interrupt, LocalTime until, const Hint& hint) override {
+    while (!wait_for(interrupt, POLLIN, std::min(until, BootClock::now() + 1ms))) {
+      if (BootClock::now() >= until) return;
+      const std::lock_guard lock(line_->guard);
+      if (line_->news.empty()) continue;
+      const std::string word = line_->news.front();
+      line_->news.pop_front();
+      if (word == "cut") throw Error(Errc::kUnreachable, "cut");
+      return hint(word);
+    }
   }
 
  private:
@@ -131,6 +153,122 @@ TEST_F(ReaderTest, NothingIsHeardAfterItsEnd) {
     reader.reset();
     EXPECT_EQ(listener.use_count(), 1) << "somebody could still call";
   }
+}
+
+// A waiter of its own thread, and who was on which thread told.
+class TurnsTest : public ReaderTest {
+ protected:
+  TurnsTest() {
+    Reader::Parts made = parts();
+    made.open = [line = line](const StopSignal&) {
+      ++line->opened;
+      return std::make_unique<LentLineSource>(line);
+    };
+    made.hint = [this](std::string_view mutex) {
+      if (mutex.empty()) return;
+      const std::lock_guard lock(guard);
+      told_on = std::this_thread::get_id();
+      hints.emplace_back(mutex);
+    };
+    reader = std::make_unique<Reader>(std::move(made));
+    EXPECT_TRUE(eventually([&] { return reader->is_live(); }));
+  }
+  // Who comes before the first turn is not let in.
+  bool listen() { return reader->listen(interrupt.descriptor(), BootClock::now() + 20ms); }
+  bool is_told_here() {
+    const std::lock_guard lock(guard);
+    return told_on == std::this_thread::get_id();
+  }
+  bool is_told_elsewhere() {
+    const std::lock_guard lock(guard);
+    return told_on != std::thread::id{} && told_on != std::this_thread::get_id();
+  }
+
+  StopSignal interrupt;
+  std::thread::id told_on;  // guarded by guard
+  std::unique_ptr<Reader> reader;
+};
+
+TEST_F(TurnsTest, AWaiterReadsInPlaceOfTheReader) {
+  EXPECT_TRUE(eventually([&] {
+    line->say("report");
+    return listen() && is_told_here();
+  }));
+}
+
+TEST_F(TurnsTest, TheReaderReadsAgainWhenNobodyHasForAMoment) {
+  ASSERT_TRUE(eventually([&] { return listen(); }));
+  line->say("report");
+  EXPECT_TRUE(eventually([&] { return is_told_elsewhere(); }));
+}
+
+TEST_F(TurnsTest, NobodyListensWhileTheReaderIsNeeded) {
+  ASSERT_TRUE(eventually([&] { return listen(); }));
+  Reader::Need need(*reader);
+  EXPECT_FALSE(listen());
+  line->say("report");
+  EXPECT_TRUE(eventually([&] { return is_told_elsewhere(); }));
+  EXPECT_FALSE(listen());
+  need.set(false);
+  EXPECT_TRUE(eventually([&] { return listen(); }));
+}
+
+TEST_F(TurnsTest, WhoIsInterruptedLeavesItToTheReaderThatIsNeeded) {
+  std::jthread waiter([&] {
+    while (!interrupt.is_requested()) reader->listen(interrupt.descriptor(), LocalTime::max());
+  });
+  line->say("one");
+  ASSERT_TRUE(eventually([&] { return heard().size() == 1; }));
+  const Reader::Need need(*reader);
+  interrupt.request();
+  waiter.join();
+  line->say("two");
+  EXPECT_TRUE(eventually([&] { return heard().size() == 2; }));
+}
+
+TEST_F(TurnsTest, WhatAWaiterFindsLostIsOpenedAgain) {
+  ASSERT_TRUE(eventually([&] { return listen(); }));
+  ASSERT_TRUE(eventually([&] {
+    line->say("cut");
+    return !listen();
+  }));
+  EXPECT_TRUE(eventually([&] { return troubles > 0 && line->opened > 1; }));
+  EXPECT_TRUE(eventually([&] {
+    line->say("report");
+    return listen() && is_told_here();
+  }));
+}
+
+TEST_F(TurnsTest, AReaderThatStandsAsideEnds) {
+  ASSERT_TRUE(eventually([&] { return listen(); }));
+  reader.reset();
+  line->say("report");
+  EXPECT_TRUE(heard().empty());
+}
+
+// Waiters come and go beside those who need the reader: each word is told once.
+TEST_F(TurnsTest, OfManyTurnsNoWordIsLost) {
+  std::atomic<bool> over{false};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      while (!over) reader->listen(interrupt.descriptor(), BootClock::now() + 2ms);
+    });
+  }
+  threads.emplace_back([&] {
+    while (!over) {
+      const Reader::Need need(*reader);
+      std::this_thread::sleep_for(1ms);
+    }
+  });
+  constexpr std::size_t kWords = 300;
+  for (std::size_t i = 0; i < kWords; ++i) line->say(std::to_string(i));
+  EXPECT_TRUE(eventually([&] { return heard().size() == kWords; }));
+  over = true;
+  threads.clear();
+  const std::vector<std::string> all = heard();
+  ASSERT_EQ(all.size(), kWords);
+  for (std::size_t i = 0; i < kWords; ++i) EXPECT_EQ(all[i], std::to_string(i));
 }
 
 class ListenerTest : public ReaderTest {

@@ -94,12 +94,16 @@ Worker::~Worker() {
 const StopSignal& Worker::stop() const { return state_->stop; }
 
 bool wait_for(int descriptor, short events, LocalTime deadline, const StopSignal* stop) noexcept {
-  pollfd sources[] = {{descriptor, events, 0}, {stop ? stop->descriptor() : -1, POLLIN, 0}};
+  return wait_for(descriptor, events, deadline, stop ? stop->descriptor() : -1);
+}
+
+bool wait_for(int descriptor, short events, LocalTime deadline, int interrupt) noexcept {
+  pollfd sources[] = {{descriptor, events, 0}, {interrupt, POLLIN, 0}};
   while (true) {
     const nanoseconds left = deadline - BootClock::now();
     const timespec time = as_timespec(left);
     const bool for_ever = deadline == LocalTime::max();
-    const int ready = ppoll(sources, stop ? 2 : 1, for_ever ? nullptr : &time, nullptr);
+    const int ready = ppoll(sources, interrupt >= 0 ? 2 : 1, for_ever ? nullptr : &time, nullptr);
     if (ready > 0) return sources[1].revents == 0;
     if (ready == 0 || errno != EINTR) return false;
   }

@@ -57,5 +57,8 @@ class SIMBA_EXPORT Worker {
 // or stop was requested.
 SIMBA_EXPORT bool wait_for(int descriptor, short events, LocalTime deadline,
                            const StopSignal* stop = nullptr) noexcept;
+// The same for another descriptor in place of the stop: it became readable.
+SIMBA_EXPORT bool wait_for(int descriptor, short events, LocalTime deadline,
+                           int interrupt) noexcept;
 
 }  // namespace simba::kit

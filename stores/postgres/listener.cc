@@ -11,7 +11,7 @@
 namespace simba::postgres {
 namespace {
 
-class Notifications : public kit::Source {
+class Notifications : public kit::LendableSource {
  public:
   Notifications(std::shared_ptr<Endpoint> endpoint, const kit::StopSignal& stop)
       : endpoint_(std::move(endpoint)), connection_(*endpoint_, stop) {
@@ -22,9 +22,9 @@ class Notifications : public kit::Source {
   }
   bool is_pooled() const { return connection_.is_pooled(); }
 
-  void read(const kit::StopSignal& stop, const Hint& hint) override {
+  void read_until(int interrupt, LocalTime until, const Hint& hint) override {
     PGconn* const connection = connection_.get();
-    if (!kit::wait_for(PQsocket(connection), POLLIN, LocalTime::max(), &stop)) return;
+    if (!kit::wait_for(PQsocket(connection), POLLIN, until, interrupt)) return;
     if (PQconsumeInput(connection) != 1) connection_.fail_lost();
     while (PGnotify* news = PQnotifies(connection)) {
       hint(news->extra);

@@ -133,6 +133,28 @@ TEST_F(PostgresStoreTest, ContendsInATableOfASchema) {
   admin()("DROP SCHEMA " + schema + " CASCADE");
 }
 
+TEST_F(PostgresStoreTest, WhoWaitsAloneHearsOnItsOwnThread) {
+  const auto owner = open_elsewhere(), waiting = open();
+  std::atomic<std::thread::id> on;
+  const auto watch = waiting->watch("report", {}, [&] { on = std::this_thread::get_id(); });
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  watch->need_reader(false);
+  const kit::StopSignal interrupt;
+  EXPECT_TRUE(eventually([&] {
+    take(*owner, "report", "a~1");
+    release(*owner, "report", "a~1");
+    return watch->listen(interrupt.descriptor(), BootClock::now() + 100ms) &&
+           on.load() == std::this_thread::get_id();
+  }));
+  watch->need_reader(true);
+  EXPECT_FALSE(watch->listen(interrupt.descriptor(), BootClock::now() + 100ms));
+  on = std::thread::id{};
+  take(*owner, "report", "a~1");
+  release(*owner, "report", "a~1");
+  EXPECT_TRUE(eventually([&] { return on.load() != std::thread::id{}; })) << "the reader hears it";
+  EXPECT_NE(on.load(), std::this_thread::get_id());
+}
+
 TEST_F(PostgresStoreTest, IsNotMisledByTheRolesSettings) {
   prepare_user();
   admin()("ALTER ROLE " + user + " SET default_transaction_isolation = 'serializable'");

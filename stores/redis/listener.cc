@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -63,13 +64,18 @@ struct Listener::Ear {
 class Listener::Heard : public Watch {
  public:
   Heard(std::unique_ptr<Watch> inner, std::shared_ptr<Listener> listener, std::string mutex,
-        const std::atomic<bool>& is_live)
+        const std::atomic<bool>& is_live, std::shared_ptr<Ear> ear)
       : inner_(std::move(inner)),
         listener_(std::move(listener)),
         mutex_(std::move(mutex)),
-        is_live_(is_live) {}
+        is_live_(is_live),
+        ear_(std::move(ear)) {
+    if (ear_) need_.emplace(*ear_->reader);
+  }
   ~Heard() override {
     if (getpid() != process_) {
+      if (need_) need_->forget();
+      kit::leave_alone(std::move(ear_));
       kit::leave_alone(std::move(listener_));
       return;
     }
@@ -77,6 +83,12 @@ class Listener::Heard : public Watch {
     listener_->forget(mutex_);
   }
   bool is_live() const override { return is_live_.load(std::memory_order_relaxed); }
+  bool listen(int interrupt, LocalTime until) override {
+    return ear_ && ear_->reader->listen(interrupt, until);
+  }
+  void need_reader(bool needed) override {
+    if (need_) need_->set(needed);
+  }
 
  private:
   const pid_t process_ = getpid();
@@ -84,6 +96,8 @@ class Listener::Heard : public Watch {
   std::shared_ptr<Listener> listener_;
   const std::string mutex_;
   const std::atomic<bool>& is_live_;  // of the subscriptions, until it is forgotten
+  std::shared_ptr<Ear> ear_;          // that a waiter may read; null in a cluster, where slots move
+  std::optional<kit::Reader::Need> need_;
 };
 
 Listener::Listener(std::shared_ptr<Courier> courier)
@@ -103,8 +117,9 @@ std::unique_ptr<Watch> Listener::add(std::string_view mutex, std::function<void(
   auto inner = kit::Watchers::add(watchers_, mutex, std::move(wake));
   const Subscriptions::Watched watched = subscriptions_->watch(name, node);
   if (ear && watched.is_new) ear->bell->ring();
+  if (courier_->servers().is_cluster()) ear.reset();
   return std::make_unique<Heard>(std::move(inner), shared_from_this(), std::move(name),
-                                 *watched.is_live);
+                                 *watched.is_live, std::move(ear));
 } catch (const Error&) {
   return nullptr;
 }

@@ -14,8 +14,8 @@ namespace simba::redis {
 namespace {
 
 // True: the bell has rung.
-bool wait(int connection, int bell, int stop, LocalTime until) {
-  pollfd sources[] = {{connection, POLLIN, 0}, {bell, POLLIN, 0}, {stop, POLLIN, 0}};
+bool wait(int connection, int bell, int interrupt, LocalTime until) {
+  pollfd sources[] = {{connection, POLLIN, 0}, {bell, POLLIN, 0}, {interrupt, POLLIN, 0}};
   const auto left = std::max<nanoseconds::rep>((until - BootClock::now()).count(), 0);
   const timespec time{static_cast<time_t>(left / 1'000'000'000),
                       static_cast<long>(left % 1'000'000'000)};
@@ -42,12 +42,12 @@ Messages::Messages(std::unique_ptr<Connection> connection, const Node* node,
 
 Messages::~Messages() { subscriptions_->lost(node_); }
 
-void Messages::read(const kit::StopSignal& stop, const Hint& hint) {
+void Messages::read_until(int interrupt, LocalTime until, const Hint& hint) {
   const LocalTime now = BootClock::now();
   if (now >= next_look_) next_look_ = reconcile(now);
-  LocalTime next = std::min({next_look_, next_probe(), inbox_.pass_on_due(now, hint)});
+  LocalTime next = std::min({until, next_look_, next_probe(), inbox_.pass_on_due(now, hint)});
   if (connection_->has_more()) next = now;
-  if (wait(connection_->descriptor(), bell_->descriptor(), stop.descriptor(), next)) {
+  if (wait(connection_->descriptor(), bell_->descriptor(), interrupt, next)) {
     bell_->quiet();
     next_look_ = {};
   }

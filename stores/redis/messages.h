@@ -16,14 +16,14 @@ namespace simba::redis {
 // without a word it is asked for one, and after three more given up.
 //
 // Threads: one at a time.
-class Messages : public kit::Source {
+class Messages : public kit::LendableSource {
  public:
   Messages(std::unique_ptr<Connection> connection, const Node* node,
            std::shared_ptr<Subscriptions> subscriptions, std::shared_ptr<const Bell> bell,
            const std::string& id);
   ~Messages() override;
 
-  void read(const kit::StopSignal& stop, const Hint& hint) override;
+  void read_until(int interrupt, LocalTime until, const Hint& hint) override;
 
  private:
   LocalTime reconcile(LocalTime now);

@@ -53,6 +53,28 @@ class Waiter {
   int heard_ = 0;
 };
 
+TEST_F(RedisTest, WhoWaitsAloneHearsOnItsOwnThread) {
+  const auto owner = open(), waiting = open();
+  std::atomic<std::thread::id> on;
+  const auto watch = waiting->watch(m, {}, [&] { on = std::this_thread::get_id(); });
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  watch->need_reader(false);
+  const kit::StopSignal interrupt;
+  EXPECT_TRUE(eventually([&] {
+    take(*owner, m, "a~1");
+    release(*owner, m, "a~1");
+    return watch->listen(interrupt.descriptor(), BootClock::now() + 100ms) &&
+           on.load() == std::this_thread::get_id();
+  }));
+  watch->need_reader(true);
+  EXPECT_FALSE(watch->listen(interrupt.descriptor(), BootClock::now() + 100ms));
+  on = std::thread::id{};
+  take(*owner, m, "a~1");
+  release(*owner, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return on.load() != std::thread::id{}; })) << "the reader hears it";
+  EXPECT_NE(on.load(), std::this_thread::get_id());
+}
+
 TEST_F(RedisTest, ARefusedProcessThatListensHasAPlaceInTheQueue) {
   const auto owner = open();
   take(*owner, m, "a~1");

@@ -167,14 +167,12 @@ void SqliteStore::give_up(const std::shared_ptr<Database>& database) {
 
 void SqliteStore::announce(Database& database, const Names& freed) {
   std::uint64_t bells = 0;
-  for (const std::string_view mutex : freed) {
-    const unsigned bell = Bells::of(mutex);
-    bells |= std::uint64_t{1} << bell;
-    listener_->wake(mutex, bell);
-  }
+  for (const std::string_view mutex : freed) bells |= std::uint64_t{1} << Bells::of(mutex);
   for (unsigned bell = 0; bells != 0; ++bell, bells >>= 1) {
     if ((bells & 1) != 0) database.bells().ring(bell);
   }
+  // Other processes first: they have the longer way.
+  for (const std::string_view mutex : freed) listener_->wake(mutex, Bells::of(mutex));
 }
 
 std::shared_ptr<Store> open(const SqliteOptions& options, const Host& host) {
