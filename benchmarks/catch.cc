@@ -95,8 +95,9 @@ void play_along(Balls balls, const std::string& board, const char* end, double h
   second.play(std::atoll(end));
 }
 
-Row hand_over_row(const char* name, const Duel& pinned, const Duel& unpinned) {
-  Row row = row_of(name, pinned, &unpinned, kHandOverTarget);
+Row hand_over_row(const char* name, const Duel& pinned, const Duel& unpinned,
+                  std::optional<double> target) {
+  Row row = row_of(name, pinned, &unpinned, target);
   row.note = "not pinned: ours " + in_us(unpinned.ours) + "; raw " + in_us(unpinned.both_raw());
   return row;
 }

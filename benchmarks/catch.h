@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ Duel play_catch(Balls balls, const std::string& board, std::vector<std::string> 
 // The second process.
 void play_along(Balls balls, const std::string& board, const char* end, double hold_ms = kHoldMs);
 
-Row hand_over_row(const char* name, const Duel& pinned, const Duel& unpinned);
+Row hand_over_row(const char* name, const Duel& pinned, const Duel& unpinned,
+                  std::optional<double> target = kHandOverTarget);
 
 }  // namespace simba::bench

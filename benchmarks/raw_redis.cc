@@ -100,13 +100,28 @@ bool RawRedis::release_by_script(const std::string& owner) {
 
 void RawRedis::listen(const std::string& waiter) {
   bell_ = open(port_);
-  ask(bell_, "SUBSCRIBE %s:%s", key_.c_str(), waiter.c_str());
+  bell_name_ = key_ + ':' + waiter;
+  ask(bell_, "SUBSCRIBE %s", key_.c_str());
+  ask(bell_, "SUBSCRIBE %s", bell_name_.c_str());
 }
 
 void RawRedis::wait() {
-  void* message = nullptr;
-  if (redisGetReply(bell_, &message) != REDIS_OK) die(bell_->errstr);
-  freeReplyObject(message);
+  bool woken = false;
+  while (!woken) {
+    void* message = nullptr;
+    if (redisGetReply(bell_, &message) != REDIS_OK) die(bell_->errstr);
+    const auto* reply = static_cast<const redisReply*>(message);
+    woken = reply->elements == 3 && bell_name_ == reply->element[1]->str;
+    freeReplyObject(message);
+  }
+}
+
+bool RawRedis::take_or_queue_by_script(const std::string& owner, Came came) {
+  const char* key = key_.c_str();
+  return ask(context_, "EVALSHA %s 5 %s %s:fence %s:token %s:lease %s:contender %s %s %s 0 %s %s 0",
+             our_take_.c_str(), key, key, key, key, key, owner.c_str(), kLease, "10000 6000 ",
+             owner.c_str(), came == Came::kAgain ? "1" : "0")
+             ->type == REDIS_REPLY_STRING;
 }
 
 bool RawRedis::take_or_queue(const std::string& owner) {

@@ -25,11 +25,14 @@ class RawRedis {
   bool take_by_script(const std::string& owner);
   bool release_by_script(const std::string& owner);
 
-  // A hand-over: the release also wakes the first in a queue, or everybody who listens.
+  // A hand-over: the release also wakes the first in a queue.
   void listen(const std::string& waiter);
-  void wait();
+  void wait();  // until it is woken
   bool take_or_queue(const std::string& owner);
   bool release_and_wake(const std::string& owner);
+  // The same by the scripts of the store: it also hears what everybody hears.
+  enum class Came { kFirst, kAgain };
+  bool take_or_queue_by_script(const std::string& owner, Came came);
 
  private:
   std::string load(const std::string& script);
@@ -38,6 +41,7 @@ class RawRedis {
   redisContext* bell_ = nullptr;
   const int port_;
   const std::string key_;
+  std::string bell_name_;
   std::string release_, queue_, wake_;
   std::string our_take_, our_release_;
 };

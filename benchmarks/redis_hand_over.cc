@@ -32,12 +32,42 @@ class RawBall : public Ball {
   const std::string owner_;
 };
 
+// With all that the store's calls do: token, messages, queue.
+class ScriptBall : public Ball {
+ public:
+  ScriptBall(int port, const std::string& key, std::string owner)
+      : db_(port, "simba:{" + key + '}'), owner_(std::move(owner)) {
+    db_.listen(owner_);
+  }
+  void lock() override {
+    auto came = RawRedis::Came::kFirst;
+    while (!db_.take_or_queue_by_script(owner_, came)) {
+      db_.wait();
+      came = RawRedis::Came::kAgain;
+    }
+  }
+  void unlock() override { db_.release_by_script(owner_); }
+
+ private:
+  RawRedis db_;
+  const std::string owner_;
+};
+
+template <class Raw>
 Balls make_balls(const std::string& url, int port, const std::string& game,
                  const std::string& owner) {
   const Client client = connect(url);
-  return {std::make_unique<RawBall>(port, game + "-raw", owner), our_ball(client, game + "-one"),
-          std::make_unique<RawBall>(port, game + "-raw-again", owner),
-          our_ball(client, game + "-two")};
+  return {std::make_unique<Raw>(port, game + "-raw", owner), our_ball(client, game + "-one"),
+          std::make_unique<Raw>(port, game + "-raw-again", owner), our_ball(client, game + "-two")};
+}
+
+// What both processes call the games with the scripts of the store.
+constexpr const char* kScripts = "scripts-";
+
+Balls balls_of(const std::string& url, int port, const std::string& game,
+               const std::string& owner) {
+  return game.starts_with(kScripts) ? make_balls<ScriptBall>(url, port, game, owner)
+                                    : make_balls<RawBall>(url, port, game, owner);
 }
 
 double commands_of(const Server& server) {
@@ -50,18 +80,21 @@ void redis_hand_over(const Settings& settings, Report& report) {
   constexpr const char* kName = "redis hand-over, 1 waiter";
   const auto server = start_server<Server>(kName, report);
   if (!server) return;
-  add_hand_over_row(*server, report, kName, [&](const std::string& game) {
+  const auto play = [&](const std::string& game) {
     const std::string url = bench_url(*server), port = std::to_string(server->port());
     const std::string board = settings.file(game);
-    return play_catch(make_balls(url, server->port(), game, "first"), board,
+    return play_catch(balls_of(url, server->port(), game, "first"), board,
                       {settings.program, "--peer", "redis-catch", url, port, board, game},
                       settings.seconds);
-  });
+  };
+  add_hand_over_row(*server, report, kName,
+                    [&](const std::string& game) { return play(kScripts + game); });
+  add_hand_over_row(*server, report, "redis hand-over, raw is the least", play, std::nullopt);
 }
 
 int redis_catch_peer(char** arguments) {
-  play_along(make_balls(arguments[0], std::atoi(arguments[1]), arguments[3], "second"),
-             arguments[2], arguments[4]);
+  play_along(balls_of(arguments[0], std::atoi(arguments[1]), arguments[3], "second"), arguments[2],
+             arguments[4]);
   return 0;
 }
 

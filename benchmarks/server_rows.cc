@@ -42,11 +42,12 @@ void add_row(const servers::Server& server, Report& report, const char* name,
 }
 
 void add_hand_over_row(const servers::Server& server, Report& report, const char* name,
-                       const std::function<Duel(const std::string& game)>& play) {
+                       const std::function<Duel(const std::string& game)>& play,
+                       std::optional<double> target) {
   const Duel unpinned = play("catch");
   const Pinned pin;
   bring_here(server);
-  report.add(hand_over_row(name, play("catch-pinned"), unpinned));
+  report.add(hand_over_row(name, play("catch-pinned"), unpinned, target));
 }
 
 }  // namespace simba::bench

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "benchmarks/catch.h"
 #include "benchmarks/pair.h"
 #include "benchmarks/settings.h"
 #include "testing/servers/server.h"
@@ -42,6 +43,7 @@ void add_row(const servers::Server& server, Report& report, const char* name,
 
 // `play` gets a name for its game.
 void add_hand_over_row(const servers::Server& server, Report& report, const char* name,
-                       const std::function<Duel(const std::string& game)>& play);
+                       const std::function<Duel(const std::string& game)>& play,
+                       std::optional<double> target = kHandOverTarget);
 
 }  // namespace simba::bench
