@@ -38,8 +38,8 @@ TEST_F(ListingTest, ListsWhatIsHeld) {
   const Result all = simba({"ls"});
   EXPECT_EQ(all.code, 0);
   EXPECT_THAT(all.out, MatchesRegex("MUTEX    OWNER   HELD FOR  +LEASE LEFT  TOKEN\n"
-                                    "app/one  first   [0-9]+ m?s  +[0-9]+ s +[0-9]+\n"
-                                    "web      second  [0-9]+ m?s  +[0-9]+ s +[0-9]+\n"));
+                                    "app/one  first   [0-9.]+ m?s  +[0-9.]+ s +[0-9]+\n"
+                                    "web      second  [0-9.]+ m?s  +[0-9.]+ s +[0-9]+\n"));
   EXPECT_THAT(simba({"ls", "app/"}).out, Not(HasSubstr("web")));
   EXPECT_THAT(simba({"ls", "--all", "app/"}).out, HasSubstr("app/free  (free)"));
 }
@@ -103,7 +103,7 @@ TEST_F(ListingTest, ShowsWhoHoldsAMutex) {
   const Result result = simba({"show", "x"});
   EXPECT_EQ(result.code, exit_code::kOk);
   EXPECT_THAT(result.out, MatchesRegex("x is held\n  owner       first~[0-9a-v]+\n"
-                                       "  held for    [0-9]+ m?s\n  lease left  [0-9]+ s\n"
+                                       "  held for    [0-9.]+ m?s\n  lease left  [0-9.]+ s\n"
                                        "  token       [0-9]+\n"));
   EXPECT_EQ(Json::parse(simba({"show", "x", "--json"}).out)["state"], "held");
 }

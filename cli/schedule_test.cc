@@ -58,7 +58,7 @@ TEST_F(ScheduleTest, RunsNeverOverlapAndWhatWasMissedIsSaid) {
   EXPECT_TRUE(lines("overlap").empty());
   EXPECT_THAT(
       process->err(),
-      ::testing::ContainsRegex("simba: missed [0-9]+ runs of 'x': the last one took [0-9]+ m?s"));
+      ::testing::ContainsRegex("simba: missed [0-9]+ runs of 'x': the last one took [0-9.]+ m?s"));
 }
 
 TEST_F(ScheduleTest, AFailureIsSaidAndTheScheduleGoesOn) {
