@@ -82,6 +82,22 @@ TEST_F(RunTest, ASimbaWithinTheProgramMeansTheSameStore) {
               HasSubstr("x is held"));
 }
 
+TEST_F(RunTest, ASimbaWithinTheProgramMeansTheSameStoreInAnotherDirectory) {
+  std::filesystem::create_directories(file("a b?%/inner"));
+  std::ofstream(file("prod.yaml")) << "simba: {store: '" + url() + "'}\n";
+  const auto nested = [&](const std::string& outer, const Words& environment) {
+    const std::string script = "cd 'a b?%' && exec " + tool() + " run " + outer +
+                               " x -- sh -c 'cd inner && exec " + tool() + " show x'";
+    Process process({"/bin/sh", "-c", script}, {.directory = file(""), .environment = environment});
+    EXPECT_EQ(process.wait(), 0) << process.err();
+    return process.out();
+  };
+  EXPECT_THAT(nested("--config ../prod.yaml", {}), HasSubstr("x is held"));
+  EXPECT_THAT(nested("", {"SIMBA_CONFIG=../prod.yaml"}), HasSubstr("x is held"));
+  EXPECT_THAT(nested("--store sqlite:./a.db?synchronous=full", {}), HasSubstr("x is held"));
+  EXPECT_THAT(nested("", {"SIMBA_STORE=sqlite:a.db"}), HasSubstr("x is held"));
+}
+
 TEST_F(RunTest, GivesTheProgramOnlyTheStandardDescriptors) {
   Process process(
       {"/bin/sh", "-c",

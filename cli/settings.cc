@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "cli/duration.h"
@@ -75,6 +77,30 @@ std::string escaped(const std::string& text) {
     }
   }
   return out;
+}
+
+// "": the directory itself, with a slash behind it. As it is, where the directory is gone.
+std::string absolute_path(const std::filesystem::path& path) {
+  std::error_code gone;
+  const std::filesystem::path here = std::filesystem::current_path(gone);
+  return gone ? path.string() : (here / path).string();
+}
+
+// Elsewhere, a path that is not absolute means another file.
+std::string absolute_url(const std::string& url) {
+  constexpr std::string_view kScheme = "sqlite:";
+  if (!url.starts_with(kScheme)) return url;
+  const std::string path = url.substr(kScheme.size());
+  const bool is_relative = !path.empty() && path[0] != '/' && path[0] != '?';
+  return is_relative ? std::string(kScheme) + escaped(absolute_path("")) + path : url;
+}
+
+// In place of each there is, should it be there twice.
+void set_variable(const char* name, const std::string& value) {
+  // NOLINTBEGIN(concurrency-mt-unsafe): there is no thread yet
+  unsetenv(name);
+  setenv(name, value.c_str(), 1);
+  // NOLINTEND(concurrency-mt-unsafe)
 }
 
 Settings::Text config_name(const Settings::Flags& flags, const char*& by) {
@@ -223,15 +249,13 @@ std::string Settings::exposed_by() const {
 }
 
 void Settings::pass_on_store() const {
+  const char* by = nullptr;
+  if (const Text name = config_name(flags_, by)) set_variable("SIMBA_CONFIG", absolute_path(*name));
   if (store_.origin != "--store" && store_.origin != "SIMBA_STORE") return;
   // As it was given: what the file says of the store is not for everybody, and is read again.
   const std::string given = flags_.store ? *flags_.store : *variable("SIMBA_STORE");
-  const std::string passed_on = has_password(given) ? kWithheld : given;
-  // NOLINTBEGIN(concurrency-mt-unsafe): there is no thread yet
-  unsetenv("SIMBA_STORE_FILE");
-  unsetenv("SIMBA_STORE");  // each of them, should it be there twice
-  setenv("SIMBA_STORE", passed_on.c_str(), 1);
-  // NOLINTEND(concurrency-mt-unsafe)
+  unsetenv("SIMBA_STORE_FILE");  // NOLINT(concurrency-mt-unsafe): there is no thread yet
+  set_variable("SIMBA_STORE", has_password(given) ? kWithheld : absolute_url(given));
 }
 
 std::optional<Configured> Settings::find(const std::string& name) const {
