@@ -50,12 +50,12 @@ class Leader {
   bool may_begin() const { return locker_->is_in_ttl(); }
   // The signal that ends all, or 0.
   int stopped_by() const { return stopped_by_; }
-  // How it goes on: "simba: ..." unless the user wants quiet. Errors are said, whatever he wants.
-  void tell(const std::string& line) const;
 
  private:
   // False when a signal came first.
   bool acquire();
+  // How it goes on: "simba: ..." unless the user wants quiet. Errors are said, whatever he wants.
+  void tell(const std::string& line) const;
   void rest();
   void wait(LocalTime until, nanoseconds longest);
 

@@ -83,9 +83,9 @@ class Schedule {
  private:
   std::optional<int> serve() {
     if (const std::uint64_t passed = rhythm_->begin()) {
-      leader_.tell(runs(passed) + (passed == 1 ? " was" : " were") +
-                   " due while this process did not lead: missed, unless another leader ran " +
-                   (passed == 1 ? "it" : "them"));
+      say(runs(passed) + (passed == 1 ? " was" : " were") +
+          " due while this process did not lead: missed, unless another leader ran " +
+          (passed == 1 ? "it" : "them"));
     }
     while (wait()) {
       const LocalTime began = BootClock::now();

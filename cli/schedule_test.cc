@@ -130,15 +130,16 @@ class ClockTest : public ScheduleTest {
   std::time_t now() const {
     return std::time(nullptr) + std::chrono::floor<std::chrono::seconds>(shift_).count();
   }
-  std::unique_ptr<Process> each_minute(const std::string& script) const {
+  std::unique_ptr<Process> each_minute(const std::string& script, const Words& options = {}) const {
     Process::Setting setting;
     setting.directory = file(".");
     setting.environment = {"SIMBA_STORE=" + url(), "LD_PRELOAD=" SIMBA_SHIFT_CLOCK,
                            "SIMBA_TEST_CLOCK_FILE=" + file("clock").string()};
-    return std::make_unique<Process>(
-        Words{SIMBA_OUTSIDE_TOOL, "schedule", "--cron", "* * * * *", "--ttl", "2s", "--transition",
-              "8s", "x", "--", "sh", "-c", script},
-        setting);
+    Words command{SIMBA_OUTSIDE_TOOL, "schedule", "--cron", "* * * * *", "--ttl", "2s",
+                  "--transition",     "8s"};
+    command.insert(command.end(), options.begin(), options.end());
+    command.insert(command.end(), {"x", "--", "sh", "-c", script});
+    return std::make_unique<Process>(command, setting);
   }
   // Has written its first line into the file `runs`. It has a dozen seconds to get ready for the
   // next minute: who comes too late runs a minute later, as it should.
@@ -177,11 +178,11 @@ TEST_F(ClockTest, TheProgramRunsWhenTheMinuteBegins) {
   EXPECT_EQ(lines("runs").size(), 1U) << "once";
 }
 
-TEST_F(ClockTest, WhatWasDueWhileThisProcessDidNotLeadIsSaid) {
+TEST_F(ClockTest, WhatWasDueWhileThisProcessDidNotLeadIsSaidToWhoWantsQuietToo) {
   const auto other = start_script({"x"}, "echo $$ > pid; exec sleep 100");
   const pid_t owner = pid_in("pid");
   ASSERT_GT(owner, 0);
-  const auto process = each_minute("true");
+  const auto process = each_minute("true", {"-q"});
   ASSERT_TRUE(has_opened_the_store(*process));
   move(std::chrono::minutes{3});
   kill(owner, SIGTERM);
