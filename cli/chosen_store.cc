@@ -52,6 +52,11 @@ std::string named(const Configured& store) {
   return store.origin == "default" ? "" : store.origin + ": ";
 }
 
+[[noreturn]] void rethrow(const Configured& store, const Error& error) {
+  if (error.errc() == Errc::kMisconfigured) throw UsageError(told_of(store, error));
+  throw Error(error.errc(), told_of(store, error));
+}
+
 }  // namespace
 
 void check_scheme(const Configured& store) {
@@ -73,12 +78,25 @@ void check_url(const Configured& store) {
   }
 }
 
+std::string told_of(const Configured& store, const Error& error) {
+  const bool is_mended_there =
+      error.errc() == Errc::kMisconfigured || error.errc() == Errc::kDenied;
+  return (is_mended_there ? named(store) : "") + error.what();
+}
+
 Client open_client(const Configured& store, const ClientOptions& options) {
   try {
     return connect(store.value, options);
   } catch (const Error& error) {
-    if (error.errc() == Errc::kMisconfigured) throw UsageError(named(store) + error.what());
-    throw;
+    rethrow(store, error);
+  }
+}
+
+Preparation prepare(const Configured& store, Prepare how) {
+  try {
+    return prepare_store(store.value, how);
+  } catch (const Error& error) {
+    rethrow(store, error);
   }
 }
 

@@ -10,6 +10,7 @@
 namespace simba::cli {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -104,15 +105,38 @@ TEST_F(ConfigTest, AStoreThatCannotBeOpenedNamesWhereItWasSaid) {
   write("simba.yaml", "simba:\n  store: sqlite:/nowhere/a.db\n");
   for (const Words& command :
        {Words{"ls"}, Words{"show", "x"}, Words{"watch", "x"}, Words{"run", "x", "--", "true"},
-        Words{"lead", "x", "--", "true"}, Words{"release", "x"}, Words{"bench"}}) {
+        Words{"lead", "x", "--", "true"}, Words{"release", "x"}, Words{"init"}, Words{"bench"}}) {
     const Result result = run_tool(command);
     EXPECT_EQ(result.code, exit_code::kUsage) << command[0];
     EXPECT_THAT(result.err, HasSubstr("simba: simba.yaml:2: sqlite: cannot find the directory"))
         << command[0];
   }
+  write("simba.yaml", "simba:\n  store: sqlite:open.db\n");
+  write("open.db", "");
+  EXPECT_THAT(run_tool({"doctor"}).out,
+              ContainsRegex("failed +store +simba.yaml:2: sqlite: .*mode"));
   write("simba.yaml", "");
   EXPECT_THAT(value("ttl", {}, {"SIMBA_STORE=nowhere:"}), HasSubstr("SIMBA_STORE: no store"));
   EXPECT_THAT(value("ttl", {"--store", "nowhere:"}), HasSubstr("--store: no store serves"));
+}
+
+// In a mount of its own, as nothing else is denied to root.
+TEST_F(ConfigTest, AStoreThatIsDeniedNamesWhereItWasSaid) {
+  std::filesystem::create_directory(file("shut"));
+  write("simba.yaml", "simba:\n  store: sqlite:shut/a.db\n");
+  const auto shut = [&](const std::string& command) {
+    Process process({"/usr/bin/unshare", "--mount", "/bin/sh", "-c",
+                     "mount -t tmpfs -o ro,mode=700 none shut && " + command},
+                    {.directory = file(".")});
+    const int code = process.wait();
+    return Result{code, process.out(), process.err()};
+  };
+  if (shut("true").code != 0) GTEST_SKIP() << "this user cannot mount a file system";
+  for (const char* command : {" run x -- true", " lead x -- true", " init", " bench"}) {
+    const Result result = shut(tool() + command);
+    EXPECT_EQ(result.code, exit_code::kUnavailable) << command;
+    EXPECT_THAT(result.err, HasSubstr("simba: simba.yaml:2: sqlite: cannot create")) << command;
+  }
 }
 
 TEST_F(ConfigTest, ASchemeOfOthersIsAnsweredWithOurs) {

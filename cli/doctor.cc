@@ -6,6 +6,7 @@
 #include <random>
 #include <thread>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
 #include "cli/exit_codes.h"
@@ -206,7 +207,7 @@ int doctor(const DoctorCommand& command) {
   try {
     if (const auto timing = judge_lease(command, report)) examine(command, *timing, report);
   } catch (const Error& error) {
-    report.add({"store", Verdict::kFailed, error.what()});
+    report.add({"store", Verdict::kFailed, told_of(command.store, error)});
   }
   if (!report.is_written()) return exit_code::kUnavailable;
   return report.has_failed() ? exit_code::kUnfit : exit_code::kOk;

@@ -1,9 +1,9 @@
 #include <nlohmann/json.hpp>
 
+#include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
-#include "simba/connect.h"
 
 namespace simba::cli {
 namespace {
@@ -28,7 +28,7 @@ bool tell(const Preparation& done, Prepare how) {
 }  // namespace
 
 int init(const InitCommand& command) {
-  const Preparation done = prepare_store(command.store.value, command.how);
+  const Preparation done = prepare(command.store, command.how);
   const bool written =
       command.format == Format::kJson ? print(json_of(done, command.how)) : tell(done, command.how);
   return written ? exit_code::kOk : exit_code::kUnavailable;
