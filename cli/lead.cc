@@ -1,6 +1,5 @@
 #include <sys/wait.h>
 
-#include <system_error>
 #include <utility>
 
 #include "cli/commands.h"
@@ -19,8 +18,9 @@ using namespace std::chrono_literals;
 constexpr nanoseconds kWell = 1min;
 
 std::string how_it_ended(int status) {
-  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
-  return "exited with " + std::to_string(WEXITSTATUS(status));
+  if (WIFSIGNALED(status))
+    return "the program was ended by signal " + std::to_string(WTERMSIG(status));
+  return "the program exited with " + std::to_string(WEXITSTATUS(status));
 }
 
 int code_of(int status) {
@@ -57,26 +57,25 @@ class Lead {
   // True: to be run again in this term.
   bool goes_on(const Outcome& outcome) {
     const bool failed = is_failure(outcome);
-    const std::string what =
-        outcome.start_error != 0
-            ? "cannot be run: " + std::generic_category().message(outcome.start_error)
-            : how_it_ended(outcome.status);
+    const std::string what = outcome.start_error != 0
+                                 ? why_not_started(command_, outcome.start_error)
+                                 : how_it_ended(outcome.status);
     const bool again =
         command_.restart == Restart::kAlways || (command_.restart == Restart::kOnFailure && failed);
     if (!again) {
-      if (failed) say("the program " + what);
+      if (failed) say(what);
       code_ = code_of(outcome.status);
       return false;
     }
     failures_ = failed ? failures_ + 1 : 0;
     if (command_.hand_over_after > 0 && failures_ >= command_.hand_over_after) {
-      say("the program " + what + ", " + std::to_string(failures_) + " times in a row: leaves '" +
-          name_ + "' to another");
+      say(what + ", " + std::to_string(failures_) + " times in a row: leaves '" + name_ +
+          "' to another");
       leader_.give_way_for(command_.contend.ttl);
       return false;
     }
     const milliseconds delay = restart_delay(command_.delay, failures_);
-    say("the program " + what + ": again in " + print_duration(delay));
+    say(what + ": again in " + print_duration(delay));
     return leader_.pause(delay);
   }
 

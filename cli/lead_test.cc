@@ -181,6 +181,18 @@ TEST_F(LeadTest, QuietIsAboutProgressAndNotAboutErrors) {
   EXPECT_EQ(lost->err(), "simba: lost 'x' (evicted): the program was ended\n");
 }
 
+TEST_F(LeadTest, AProgramThatCannotBeRunIsNamed) {
+  const Result once = simba({"lead", "-q", "--restart", "never", "x", "--", "no-such-program"});
+  EXPECT_EQ(once.code, exit_code::kNotFound);
+  EXPECT_EQ(once.err, "simba: cannot run 'no-such-program': no such command in PATH\n");
+  const auto again = start({"lead", "--delay", "20ms", "x", "--", "echo hello"});
+  const std::string answer =
+      "simba: cannot run 'echo hello': no such command in PATH; leave the quotes out, or write "
+      "sh -c before it: again in 20 ms\n";
+  EXPECT_TRUE(eventually([&] { return again->err().find(answer) != std::string::npos; }))
+      << again->err();
+}
+
 TEST_F(LeadTest, WhatIsTypedWrongIsSaid) {
   EXPECT_THAT(simba({"lead", "--restart", "sometimes", "x", "--", "true"}).err,
               HasSubstr("--restart is 'sometimes'; it can be on-failure, always or never"));

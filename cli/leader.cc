@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <stop_token>
+#include <system_error>
 #include <utility>
 
 #include "cli/chosen_store.h"
@@ -31,6 +33,16 @@ void check_id(Client& client, const Duty& duty) {
   } catch (const Error& error) {
     throw UsageError(duty.id_origin + ": " + error.what());
   }
+}
+
+std::string why_not_started(const Duty& duty, int error) {
+  const std::string& program = duty.program.front();
+  const bool by_path = program.find('/') != program.npos;
+  const bool is_line = duty.program.size() == 1 && program.find(' ') != program.npos;
+  return "cannot run '" + printable(program) + "': " +
+         (error == ENOENT && !by_path ? "no such command in PATH"
+                                      : std::generic_category().message(error)) +
+         (error == ENOENT && is_line ? "; leave the quotes out, or write sh -c before it" : "");
 }
 
 std::string why_lost(const Loss& loss) {

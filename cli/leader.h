@@ -22,7 +22,8 @@ namespace simba::cli {
 // Throws UsageError that names where the id comes from, if the store cannot hold it.
 void check_id(Client& client, const Duty& duty);
 
-// Why a program had to be ended, for a person.
+// Why a program could not be started, and why it had to be ended, for a person.
+std::string why_not_started(const Duty& duty, int error);
 std::string why_lost(const Loss& loss);
 
 // Leads again and again, and runs a program under guard any number of times in each term.

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <stop_token>
 #include <string>
-#include <system_error>
 
 #include "cli/chosen_store.h"
 #include "cli/commands.h"
@@ -62,17 +61,6 @@ int tell_not_acquired(Client& client, const RunCommand& command) {
   return exit_code::kNotAcquired;
 }
 
-int tell_not_started(const RunCommand& command, int error, int status) {
-  const std::string& program = command.program.front();
-  const bool by_path = program.find('/') != program.npos;
-  const bool is_line = command.program.size() == 1 && program.find(' ') != program.npos;
-  say("cannot run '" + printable(program) + "': " +
-      (error == ENOENT && !by_path ? "no such command in PATH"
-                                   : std::generic_category().message(error)) +
-      (error == ENOENT && is_line ? "; leave the quotes out, or write sh -c before it" : ""));
-  return WEXITSTATUS(status);
-}
-
 int tell_lost(const RunCommand& command, const Loss& loss) {
   say("lost '" + printable(command.mutex) + "' while the program ran (" + why_lost(loss) +
       "): the program was ended");
@@ -83,7 +71,8 @@ int tell(const RunCommand& command, const Outcome& outcome, const Loss& loss) {
   switch (outcome.end) {
     case Outcome::End::kByItself:
       if (outcome.start_error != 0) {
-        return tell_not_started(command, outcome.start_error, outcome.status);
+        say(why_not_started(command, outcome.start_error));
+        return WEXITSTATUS(outcome.status);
       }
       if (WIFSIGNALED(outcome.status)) return exit_code::kSignalled + WTERMSIG(outcome.status);
       return WEXITSTATUS(outcome.status);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <system_error>
 #include <utility>
 
 #include "cli/commands.h"
@@ -120,9 +119,9 @@ class Schedule {
     return false;
   }
 
-  static void tell_failure(const Outcome& outcome) {
+  void tell_failure(const Outcome& outcome) const {
     if (outcome.start_error != 0) {
-      say("the program cannot be run: " + std::generic_category().message(outcome.start_error));
+      say(why_not_started(command_, outcome.start_error));
     } else if (WIFSIGNALED(outcome.status)) {
       say("the program was ended by signal " + std::to_string(WTERMSIG(outcome.status)));
     } else if (WEXITSTATUS(outcome.status) != 0) {

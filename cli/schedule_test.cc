@@ -68,6 +68,13 @@ TEST_F(ScheduleTest, AFailureIsSaidAndTheScheduleGoesOn) {
   EXPECT_FALSE(process->has_ended());
 }
 
+TEST_F(ScheduleTest, AProgramThatCannotBeRunIsNamed) {
+  const auto process = start({"schedule", "-q", "--after", "20ms", "x", "--", "no-such-program"});
+  const std::string answer = "simba: cannot run 'no-such-program': no such command in PATH\n";
+  EXPECT_TRUE(eventually([&] { return process->err().starts_with(answer + answer); }))
+      << process->err();
+}
+
 TEST_F(ScheduleTest, QuietIsAboutProgressAndNotAboutErrors) {
   const auto process = schedule({"-q", "--every", "20ms"}, "sleep 0.1; echo >> runs; exit 3");
   ASSERT_TRUE(has_lines("runs", 3));
