@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 
 class LeadTest : public ToolTest {
  protected:
@@ -179,6 +180,28 @@ TEST_F(LeadTest, QuietIsAboutProgressAndNotAboutErrors) {
   evict("x");
   EXPECT_TRUE(eventually([&] { return !lost->err().empty(); }));
   EXPECT_EQ(lost->err(), "simba: lost 'x' (evicted): the program was ended\n");
+}
+
+// A journal, in which nothing can be painted over.
+TEST_F(LeadTest, WhoIsWaitedForIsSaidOnceWhereThereIsNoTerminal) {
+  const auto owner = start_script({"--id", "first", "x"}, "echo $$ > pid; exec sleep 100");
+  const pid_t program = pid_in("pid");
+  ASSERT_GT(program, 0);
+  const auto leader = start({"lead", "x", "--", "sleep", "100"});
+  const auto cron = start({"schedule", "--every", "1h", "x", "--", "true"});
+  const auto quiet = start({"lead", "-q", "--restart", "never", "x", "--", "touch", "ran"});
+  const std::string waits =
+      "simba: waits for 'x': held by first for [0-9.]+ m?s, lease ends in at most [0-9]+ s\n";
+  for (const auto* each : {&leader, &cron}) {
+    EXPECT_TRUE(eventually([&] { return !(*each)->err().empty(); }));
+    EXPECT_THAT((*each)->err(), MatchesRegex(waits));
+    (*each)->signal(SIGTERM);
+    EXPECT_EQ((*each)->wait(), 128 + SIGTERM);
+    EXPECT_THAT((*each)->err(), MatchesRegex(waits)) << "once";
+  }
+  kill(program, SIGTERM);
+  EXPECT_EQ(quiet->wait(), 0);
+  EXPECT_EQ(quiet->err(), "");
 }
 
 TEST_F(LeadTest, AProgramThatCannotBeRunIsNamed) {

@@ -95,7 +95,9 @@ int Leader::lead(const std::function<std::optional<int>()>& serve) {
 
 bool Leader::acquire() {
   shows_progress_ = !duty_.quiet && is_screen(STDERR_FILENO);
-  const Patience patience{std::nullopt, shows_progress_, std::exchange(initial_delay_, 0ms)};
+  const bool is_told = !duty_.quiet && !shows_progress_;
+  const Patience patience{std::nullopt, shows_progress_, std::exchange(initial_delay_, 0ms),
+                          is_told};
   const Waited waited = wait_for_mutex(*client_, *locker_, signals_, patience);
   shows_progress_ = false;
   if (waited.end == Wait::kAcquired) return true;

@@ -68,6 +68,16 @@ class Progress {
   bool painted_ = false;
 };
 
+void tell_once(Client& client, const std::string& mutex) {
+  std::string who;
+  try {
+    who = ": " + who_holds(client, mutex);
+  } catch (const Error&) {
+    // The client's log says that the store is away.
+  }
+  say("waits for '" + printable(mutex) + "'" + who);
+}
+
 // lock() on a thread of its own.
 class Attempt {
  public:
@@ -165,6 +175,7 @@ Waited wait_for_mutex(Client& client, SimbaLocker& locker, const Signals& signal
   const LocalTime until = patience.wait ? BootClock::now() + *patience.wait : LocalTime::max();
   if (locker.try_lock()) return {Wait::kAcquired, 0};
   if (patience.wait == milliseconds{0}) return {Wait::kTooLong, 0};
+  if (patience.is_told) tell_once(client, locker.mutex());
   progress.paint();
   Attempt attempt(locker);
   return wait_beside(attempt, signals, progress, until);

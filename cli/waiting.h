@@ -13,6 +13,7 @@ struct Patience {
   std::optional<milliseconds> wait;  // none: as long as it takes
   bool shows_progress = false;       // a line on the terminal, once a second
   milliseconds delay{0};             // before the first claim; `wait` is counted from there
+  bool is_told = false;              // a line for a log when it has to wait, and no other
 };
 
 enum class Wait { kAcquired, kTooLong, kInterrupted };
