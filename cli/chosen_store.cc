@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <iterator>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -52,10 +54,42 @@ std::string named(const Configured& store) {
   return store.origin == "default" ? "" : store.origin + ": ";
 }
 
-[[noreturn]] void rethrow(const Configured& store, const Error& error) {
-  if (error.errc() == Errc::kMisconfigured) throw UsageError(told_of(store, error));
-  throw Error(error.errc(), told_of(store, error));
+// Does it, and what is thrown names where the store was said.
+template <class Work>
+auto naming(const Configured& store, Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.errc() == Errc::kMisconfigured) throw UsageError(told_of(store, error));
+    throw Error(error.errc(), told_of(store, error));
+  }
 }
+
+// As a file is in which nobody ever held anything. Never contended for.
+class EmptyStore : public Store {
+ public:
+  const StoreTraits& traits() const override { return traits_; }
+  Answers contend(std::span<const Claim>, LocalTime) override { refuse(); }
+  Answers release(std::span<const Claim>, LocalTime) override { refuse(); }
+  Answers observe(std::span<const std::string_view> mutexes, LocalTime) override {
+    const auto now = std::chrono::floor<milliseconds>(BootClock::now().time_since_epoch());
+    return Answers(mutexes.size(), Observation{MutexOwner::none(), StoreTime{now}});
+  }
+  Observation evict(std::string_view, std::string_view, Token, Eviction, LocalTime) override {
+    refuse();
+  }
+  std::unique_ptr<Watch> watch(std::string_view, std::string_view, std::function<void()>) override {
+    return nullptr;
+  }
+  std::vector<Listed> list(std::string_view, std::string_view, std::size_t, LocalTime) override {
+    return {};
+  }
+
+ private:
+  [[noreturn]] static void refuse() { throw Error(Errc::kMisuse, "there is no store yet"); }
+
+  const StoreTraits traits_{"store", 255, 255};
+};
 
 }  // namespace
 
@@ -85,19 +119,28 @@ std::string told_of(const Configured& store, const Error& error) {
 }
 
 Client open_client(const Configured& store, const ClientOptions& options) {
-  try {
-    return connect(store.value, options);
-  } catch (const Error& error) {
-    rethrow(store, error);
+  return naming(store, [&] { return connect(store.value, options); });
+}
+
+Client open_to_look(const Configured& store) {
+  const std::string missing = missing_in(store);
+  if (missing.empty()) return open_client(store);
+  say(missing);
+  return Client(std::make_shared<EmptyStore>());
+}
+
+std::string missing_in(const Configured& store) {
+  const std::string scheme = scheme_of(store.value);
+  for (const StoreEntry& entry : registered_stores()) {
+    if (entry.scheme != scheme || !entry.missing) continue;
+    const std::string what = naming(store, [&] { return entry.missing(store.value); });
+    return what.empty() ? "" : "there is no " + what + " yet";
   }
+  return "";
 }
 
 Preparation prepare(const Configured& store, Prepare how) {
-  try {
-    return prepare_store(store.value, how);
-  } catch (const Error& error) {
-    rethrow(store, error);
-  }
+  return naming(store, [&] { return prepare_store(store.value, how); });
 }
 
 }  // namespace simba::cli

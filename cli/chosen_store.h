@@ -21,6 +21,11 @@ std::string told_of(const Configured& store, const Error& error);
 
 // As connect() and prepare_store(); what they find misconfigured is a UsageError.
 Client open_client(const Configured& store, const ClientOptions& options = {});
+// For who only looks: what is not there yet is not made. That is said, and the client finds nothing
+// held.
+Client open_to_look(const Configured& store);
+// "there is no file /srv/app/locks.db yet", or empty.
+std::string missing_in(const Configured& store);
 Preparation prepare(const Configured& store, Prepare how);
 
 }  // namespace simba::cli

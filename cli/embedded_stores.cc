@@ -9,10 +9,13 @@ namespace simba::client {
 std::vector<StoreEntry> built_in_stores() {
   using Url = std::string_view;
   return {
-      {"memory",
-       [](Url url, const LogSink&) { return open_memory(url.substr(url.find(':') + 1)); }},
-      {"sqlite", [](Url url, const LogSink&) { return open_sqlite(sqlite_options(url)); },
-       sqlite::prepare, sqlite::inspect},
+      {.scheme = "memory",
+       .open = [](Url url, const LogSink&) { return open_memory(url.substr(url.find(':') + 1)); }},
+      {.scheme = "sqlite",
+       .open = [](Url url, const LogSink&) { return open_sqlite(sqlite_options(url)); },
+       .prepare = sqlite::prepare,
+       .inspect = sqlite::inspect,
+       .missing = sqlite::missing},
   };
 }
 

@@ -90,6 +90,7 @@ TEST_F(ListingTest, ListsMoreThanOnePageInOrder) {
 }
 
 TEST_F(ListingTest, SaysThatNothingIsHeld) {
+  ASSERT_EQ(simba({"init"}).code, exit_code::kOk);
   Result result = simba({"ls"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, IsEmpty());
@@ -106,6 +107,35 @@ TEST_F(ListingTest, ShowsWhoHoldsAMutex) {
                                        "  held for    [0-9.]+ m?s\n  lease left  [0-9.]+ s\n"
                                        "  token       [0-9]+\n"));
   EXPECT_EQ(Json::parse(simba({"show", "x", "--json"}).out)["state"], "held");
+}
+
+TEST_F(ListingTest, WhoLooksMakesNoFile) {
+  const std::string note = "simba: there is no file " + file("locks.db").string() + " yet\n";
+  const Result all = simba({"ls"});
+  EXPECT_EQ(all.code, exit_code::kOk);
+  EXPECT_EQ(all.out + all.err, note + "simba: no mutex is held\n");
+  const Result names = simba({"ls", "--all", "--names"});
+  EXPECT_EQ(names.code, exit_code::kOk);
+  EXPECT_EQ(names.out + names.err, note);
+  const Result shown = simba({"show", "x"});
+  EXPECT_EQ(shown.code, exit_code::kFree);
+  EXPECT_EQ(shown.out + shown.err, "x is free\n" + note);
+  const Result json = simba({"show", "--json", "x"});
+  EXPECT_EQ(json.code, exit_code::kFree);
+  EXPECT_EQ(Json::parse(json.out)["state"], "free");
+  const Result released = simba({"release", "x"});
+  EXPECT_EQ(released.code, exit_code::kFree);
+  EXPECT_EQ(released.err, note + "simba: 'x' is free: there is nobody to evict\n");
+  EXPECT_EQ(simba({"show", "x\ny"}).code, exit_code::kUsage) << "what is wrong is wrong there too";
+  EXPECT_FALSE(exists(file("locks.db")));
+  EXPECT_FALSE(exists(file("locks.db-bell")));
+}
+
+TEST_F(ListingTest, ALinkToNothingIsNoStoreThatIsNotThereYet) {
+  std::filesystem::create_symlink(file("nowhere"), file("link.db"));
+  const Result result = simba({"show", "--store", "sqlite:" + file("link.db").string(), "x"});
+  EXPECT_EQ(result.code, exit_code::kUsage);
+  EXPECT_THAT(result.err, Not(HasSubstr("yet")));
 }
 
 TEST_F(ListingTest, ShowsAFreeMutex) {
@@ -215,6 +245,7 @@ TEST_F(ListingTest, AMutexThatNobodyEverHeldGetsTheNearestThatSomebodyDid) {
 }
 
 TEST_F(ListingTest, WhoReadsOnlyTheFirstLinesHearsNoComplaint) {
+  ASSERT_EQ(simba({"init"}).code, exit_code::kOk);
   const std::string script =
       "(SIMBA watch x; echo $? > code) | (head -n 1; echo gone > head) &\n"
       "until [ -s head ]; do sleep 0.01; done\n"

@@ -65,7 +65,7 @@ std::string meant(Client& client, const std::string& prefix) {
 }  // namespace
 
 int ls(const LsCommand& command) {
-  Client client = open_client(command.store);
+  Client client = open_to_look(command.store);
   const bool as_lines = command.format == Format::kJson || command.names_only;
   std::vector<OwnerView> views;
   std::size_t looked_at = 0;

@@ -62,6 +62,7 @@ TEST_F(OperatingTest, AnEvictionWithoutNowKeepsTheLease) {
 }
 
 TEST_F(OperatingTest, WhereNobodyOwnsNobodyIsEvicted) {
+  ASSERT_EQ(simba({"init"}).code, exit_code::kOk);
   Result result = simba({"release", "never"});
   EXPECT_EQ(result.code, exit_code::kFree);
   EXPECT_EQ(result.err, "simba: 'never' is free: there is nobody to evict\n");
@@ -99,6 +100,21 @@ TEST_F(OperatingTest, PrintsWhoHasItAndEachChangeUntilItIsInterrupted) {
   watching->signal(SIGINT);
   EXPECT_EQ(watching->wait(), 128 + SIGINT);
   EXPECT_THAT(watching->err(), IsEmpty());
+}
+
+TEST_F(OperatingTest, WatchWaitsForAFileThatIsNotThereYet) {
+  const auto watching = start({"watch", "x"}), interrupted = start({"watch", "x"});
+  for (const auto* each : {&watching, &interrupted}) {
+    ASSERT_TRUE(eventually([&] { return (*each)->out().ends_with("  x is free\n"); }));
+  }
+  EXPECT_EQ(interrupted->err(), "simba: there is no file " + file("locks.db").string() + " yet\n");
+  interrupted->signal(SIGINT);
+  EXPECT_EQ(interrupted->wait(), 128 + SIGINT);
+  EXPECT_FALSE(exists(file("locks.db")));
+  const auto owner = hold("x", "first");
+  EXPECT_TRUE(eventually([&] { return !watching->out().ends_with("free\n"); }));
+  EXPECT_THAT(watching->out(), MatchesRegex("[0-9:.]+  x is free\n"
+                                            "[0-9:.]+  x is held by first, token [0-9]+\n"));
 }
 
 TEST_F(OperatingTest, WatchTellsAnEvictionFromAReleaseAndWhenItIsOver) {

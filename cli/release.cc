@@ -31,7 +31,7 @@ std::string text_of(const OwnerView& before, const OwnerView& after, Eviction ho
 }  // namespace
 
 int release(const ReleaseCommand& command) {
-  Client client = open_client(command.store);
+  Client client = open_to_look(command.store);
   const OwnerView before(command.mutex, client.observe(command.mutex));
   if (before.owner.empty()) {
     say("'" + printable(command.mutex) + "' is " + before.state() + ": there is nobody to evict" +

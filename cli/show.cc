@@ -28,7 +28,7 @@ std::string text_of(const OwnerView& view) {
 }  // namespace
 
 int show(const ShowCommand& command) {
-  Client client = open_client(command.store);
+  Client client = open_to_look(command.store);
   const OwnerView view(command.mutex, client.observe(command.mutex));
   const bool written = print(command.format == Format::kJson ? view.json() + '\n' : text_of(view));
   if (!written) return exit_code::kUnavailable;

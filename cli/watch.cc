@@ -170,14 +170,34 @@ Sighting looked_into(Client& client, Sighting seen) {
 constexpr int kQuietMs = 1'000;
 
 // The signal that ends it. Not longer than it is quiet.
-int wait_beside(Sightings& sightings, const Signals& signals) {
-  std::array<pollfd, 2> sources{{{sightings.fd(), POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
+int wait_beside(int news, const Signals& signals) {
+  std::array<pollfd, 2> sources{{{news, POLLIN, 0}, {signals.fd(), POLLIN, 0}}};
   poll(sources.data(), sources.size(), kQuietMs);
   while (const auto signal = signals.next()) {
     if (ends_waiting(*signal)) return *signal;
     if (*signal == SIGTSTP) stop_by_tstp(Stop::kSelf);
   }
   return 0;
+}
+
+// As it is when it is first looked at. False when nobody reads it.
+bool note_all(Client& client, const WatchCommand& command, Log& log) {
+  for (const std::string& mutex : command.mutexes) {
+    const OwnerView now(mutex, client.observe(mutex));
+    if (!log.note(sighting_of(now))) return false;
+    if (!now.free || now.token != 0) continue;
+    const std::string meant = suggest_mutex(client, mutex);
+    if (!meant.empty()) say("nobody ever held '" + printable(mutex) + "'" + meant);
+  }
+  return true;
+}
+
+// Until somebody has made what is looked at. The signal that ends it first, or 0.
+int wait_for_store(const Configured& store, const Signals& signals) {
+  constexpr int kNoNews = -1;
+  int signal = 0;
+  while (signal == 0 && !missing_in(store).empty()) signal = wait_beside(kNoNews, signals);
+  return signal;
 }
 
 }  // namespace
@@ -188,16 +208,15 @@ int watch(const WatchCommand& command) {
   options.log = [](LogLevel level, std::string_view line) {
     if (level != LogLevel::kInfo || line == "the store answers again") say(line);
   };
+  Log log(command.format);
+  if (!missing_in(command.store).empty()) {
+    Client nobody = open_to_look(command.store);
+    if (!note_all(nobody, command, log)) return exit_code::kUnavailable;
+    if (const int signal = wait_for_store(command.store, signals)) die_by(signal);
+  }
   Client client = open_client(command.store, options);
   Sightings sightings;
-  Log log(command.format);
-  for (const std::string& mutex : command.mutexes) {
-    const OwnerView now(mutex, client.observe(mutex));
-    if (!log.note(sighting_of(now))) return exit_code::kUnavailable;
-    if (!now.free || now.token != 0) continue;
-    const std::string meant = suggest_mutex(client, mutex);
-    if (!meant.empty()) say("nobody ever held '" + printable(mutex) + "'" + meant);
-  }
+  if (!note_all(client, command, log)) return exit_code::kUnavailable;
   std::vector<std::unique_ptr<MutexRetrievalService>> services;
   for (const std::string& mutex : command.mutexes) {
     services.push_back(std::make_unique<MutexRetrievalService>(
@@ -205,7 +224,7 @@ int watch(const WatchCommand& command) {
     services.back()->start();
   }
   while (true) {
-    if (const int signal = wait_beside(sightings, signals)) {
+    if (const int signal = wait_beside(sightings.fd(), signals)) {
       services.clear();
       die_by(signal);
     }

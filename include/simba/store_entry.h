@@ -59,6 +59,9 @@ struct StoreEntry {
   std::function<std::vector<std::string>(std::string_view url)> secrets = {};
   std::string section = {};  // of files with settings; empty: the scheme
   std::vector<StoreProperty> properties = {};
+  // What is not there and would be made by opening it, as "file /srv/app/locks.db"; empty text:
+  // nothing. Throws as `open` does where it could not be made. For who only looks.
+  std::function<std::string(std::string_view url)> missing = {};
 };
 
 }  // namespace simba::inline v0

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "stores/sqlite/location.h"
 #include "stores/sqlite/schema.h"
 
 namespace simba::sqlite {
@@ -22,6 +23,11 @@ Preparation prepare(std::string_view url, Prepare how) {
   open_sqlite(options);
   if (was_there) return {"", "the file " + name + " was there already"};
   return {schema_sql(), "the file " + name + " is made"};
+}
+
+std::string missing(std::string_view url) {
+  const std::filesystem::path file = missing_file(sqlite_options(url).file);
+  return file.empty() ? "" : "file " + file.string();
 }
 
 }  // namespace simba::sqlite

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "simba/export.h"
@@ -10,5 +11,6 @@ namespace simba::sqlite {
 
 SIMBA_EXPORT Preparation prepare(std::string_view url, Prepare how);
 SIMBA_EXPORT Inspection inspect(std::string_view url);
+SIMBA_EXPORT std::string missing(std::string_view url);
 
 }  // namespace simba::sqlite

@@ -95,6 +95,22 @@ fs::path home() {
       "sqlite:PATH");
 }
 
+// Absolute, links unresolved.
+fs::path absolute_name(const fs::path& file) {
+  fs::path given = fs::absolute(file.empty() ? default_sqlite_file() : file);
+  if (!given.has_filename()) refuse(given.string() + " names a directory, not a file");
+  return given;
+}
+
+// Of this file, links resolved.
+fs::path checked_directory(const fs::path& given) {
+  std::error_code error;
+  fs::path directory = fs::canonical(given.parent_path(), error);
+  if (error) fail_system(error.value(), "find the directory", given.parent_path());
+  check_directory(directory);
+  return directory;
+}
+
 }  // namespace
 
 void fail_system(int error, const std::string& doing, const fs::path& path) {
@@ -120,21 +136,26 @@ void fail_system(int error, const std::string& doing, const fs::path& path) {
 }
 
 Location locate(const fs::path& file) {
-  const bool by_default = file.empty();
-  const fs::path given = fs::absolute(by_default ? default_sqlite_file() : file);
-  if (!given.has_filename()) refuse(given.string() + " names a directory, not a file");
-  std::error_code error;
-  if (by_default) make_private_directories(given.parent_path());
-  const fs::path directory = fs::canonical(given.parent_path(), error);
-  if (error) fail_system(error.value(), "find the directory", given.parent_path());
-  check_directory(directory);
+  const fs::path given = absolute_name(file);
+  if (file.empty()) make_private_directories(given.parent_path());
+  const fs::path directory = checked_directory(given);
   check_file(directory / given.filename());
   // The file itself may be a link; then the place it leads to counts as well.
+  std::error_code error;
   const fs::path resolved = fs::canonical(given, error);
   if (error) fail_system(error.value(), "find", given);
   if (resolved.parent_path() != directory) check_directory(resolved.parent_path());
   const bool writable = faccessat(AT_FDCWD, resolved.c_str(), W_OK, AT_EACCESS) == 0;
   return {given, resolved, writable};
+}
+
+fs::path missing_file(const fs::path& file) {
+  fs::path given = absolute_name(file);
+  std::error_code error;
+  if (fs::symlink_status(given, error).type() != fs::file_type::not_found) return {};
+  const bool is_made_with_it = file.empty() && !fs::exists(given.parent_path(), error);
+  if (!is_made_with_it) checked_directory(given);
+  return given;
 }
 
 }  // namespace sqlite

@@ -25,6 +25,10 @@ struct Location {
 // process.
 Location locate(const std::filesystem::path& file);
 
+// The file that locate() would make, or an empty path where there is one. Checks the place alike,
+// and makes nothing.
+std::filesystem::path missing_file(const std::filesystem::path& file);
+
 // An errno of this store's own system calls, as an Error that names the path and what to do.
 [[noreturn]] void fail_system(int error, const std::string& doing,
                               const std::filesystem::path& path);
