@@ -83,9 +83,8 @@ TEST_F(DoctorServersTest, PostgresIsWellOnceItHasItsTable) {
 TEST_F(DoctorServersTest, BenchTakesASlowStoreForNoBusyMutex) {
   if (!use_table("postgres")) return;
   ASSERT_EQ(ask({"init"}).code, exit_code::kOk);
-  const std::jthread locks_it([&] {
-    sql("BEGIN; LOCK TABLE " + place() + "; SELECT pg_sleep(3); COMMIT");
-  });
+  const std::jthread locks_it(
+      [&] { sql("BEGIN; LOCK TABLE " + place() + "; SELECT pg_sleep(3); COMMIT"); });
   ASSERT_TRUE(eventually([&] {
     return sql("SELECT count(*) FROM pg_locks WHERE relation = '" + place() +
                "'::regclass AND mode = 'AccessExclusiveLock' AND granted") == "1\n";
