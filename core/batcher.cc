@@ -15,6 +15,14 @@ void seal(Batch& batch) {
   for (const Job& job : batch.jobs) batch.deadline = std::min(batch.deadline, job.deadline);
 }
 
+// Nobody waits for what is given back: its time begins when it is sent. Else what stood in line for
+// long would spoil the batch, whose deadline is that of its earliest member.
+void begin_farewell(Job& job, LocalTime now) {
+  if (job.who || job.kind != CallKind::kRelease) return;
+  job.deadline += now - job.due;
+  job.due = now;
+}
+
 }  // namespace
 
 void Batcher::add(Job job) {
@@ -81,7 +89,7 @@ std::optional<Batch> Batcher::next(LocalTime now) {
   }
   for (const Lane lane : {Lane::kKeep, Lane::kAsk}) {
     Queue& queue = queue_of(lane);
-    if (may_go(queue, now)) return sent(gather(queue, lane));
+    if (may_go(queue, now)) return sent(gather(queue, lane, now));
   }
   return std::nullopt;
 }
@@ -98,7 +106,7 @@ void Batcher::back(const Batch& batch) {
 }
 
 // The oldest job, and with it what is of its kind: one per mutex, nobody that has to go alone.
-Batch Batcher::gather(Queue& queue, Lane lane) {
+Batch Batcher::gather(Queue& queue, Lane lane, LocalTime now) {
   std::deque<Job>& jobs = queue.jobs;
   Batch batch{lane, jobs.front().kind, {}, {}, 0};
   const bool alone = !alone_.empty() && alone_.contains(jobs.front().mutex);
@@ -115,6 +123,7 @@ Batch Batcher::gather(Queue& queue, Lane lane) {
   for (const Job& job : batch.jobs) {
     if (std::optional<Job> next = next_of(queue, job.mutex)) jobs.push_back(std::move(*next));
   }
+  for (Job& job : batch.jobs) begin_farewell(job, now);
   seal(batch);
   return batch;
 }

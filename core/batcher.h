@@ -87,7 +87,7 @@ class Batcher {
     std::vector<std::pair<std::uint64_t, LocalTime>> under_way;  // number, when it is overdue
     std::size_t limit = kLargest;
   };
-  Batch gather(Queue& queue, Lane lane);
+  Batch gather(Queue& queue, Lane lane, LocalTime now);
   static std::optional<Job> next_of(Queue& queue, const std::string& mutex);
   Batch sent(Batch batch);
   void back(const Batch& batch);

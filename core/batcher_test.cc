@@ -121,6 +121,20 @@ TEST_F(BatcherTest, TheDeadlineIsThatOfTheEarliestMember) {
   EXPECT_EQ(must().deadline, now + 300ms);
 }
 
+// Its deadline is that of a whole batch.
+TEST_F(BatcherTest, WhatIsGivenBackHasItsWholeTimeHoweverLongItStoodInLine) {
+  add(CallKind::kRelease, "a");
+  add(CallKind::kRelease, "a");
+  const Batch first = must();
+  now += 10s;
+  add(CallKind::kRelease, "b", 1s);
+  batcher.failed(first);
+  const Batch second = must();
+  EXPECT_EQ(names(second), (Names{"a", "b"}));
+  EXPECT_EQ(second.deadline, now + 1s);
+  EXPECT_EQ(second.jobs.front().deadline, now + 1250ms);
+}
+
 TEST_F(BatcherTest, RenewalsDoNotQueueBehindAcquisitions) {
   add(CallKind::kTake, "a");
   EXPECT_EQ(must().lane, Lane::kAsk);

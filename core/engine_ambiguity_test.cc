@@ -216,6 +216,50 @@ TEST_F(EngineTest, ARetiredIdThatAnObservationNamesIsReleasedAgain) {
   EXPECT_TRUE(is_owner(heir));
 }
 
+// Many give up on one mutex, and no call is answered in time.
+class EngineOutageTest : public EngineTest {
+ protected:
+  static constexpr std::size_t kGivenUp = 40;
+
+  void give_up_on(const std::string& mutex) {
+    executor->hold_calls();
+    for (std::size_t i = 0; i < kGivenUp; ++i) {
+      Contender& lock = enroll_lock(mutex);
+      engine->start(lock.who);
+      executor->advance(15ms);
+      lose_all();  // its take is under way
+      engine->give_up(lock.who);
+    }
+  }
+  void lose_all() {
+    for (const auto& call : executor->pending_calls()) {
+      call->lose();
+      call->complete();
+    }
+  }
+  void last_for(nanoseconds span) {
+    for (nanoseconds passed{}; passed < span; passed += 1250ms) {
+      executor->advance(1250ms);
+      lose_all();
+    }
+  }
+};
+
+TEST_F(EngineOutageTest, AnOutageDoesNotPileUpWhatIsToBeGivenBack) {
+  give_up_on("report");
+  last_for(25s);
+  executor->let_calls_go();
+  EXPECT_GT(store->releases(), 0U);
+  EXPECT_LE(store->releases(), kGivenUp) << "each once";
+}
+
+TEST_F(EngineOutageTest, WhatNoLeaseCanBeLeftOfIsNotGivenBackAnyMore) {
+  give_up_on("report");
+  last_for(40s);
+  executor->let_calls_go();
+  EXPECT_EQ(store->releases(), 0U);
+}
+
 TEST_F(EngineTest, TheIdOfATermThatEndedWellIsReleasedAgainWhenALateClaimRevivesIt) {
   Contender& leader = contend_as("leader", "report");
   const std::string id = leader.term.wire_id();

@@ -213,11 +213,13 @@ void Engine::hand_out(std::shared_ptr<Flight> flight, Outbox& out) {
   }
 }
 
-// Nobody waits for these any more. A poll may have been joined by others, a retired id has nobody.
+// Nobody waits for these any more, or nothing is left to give back. A poll may have been joined by
+// others.
 void Engine::drop_unwanted(Batch& batch, Outbox& out) {
   if (batch.kind == CallKind::kObserve) return;
   std::erase_if(batch.jobs, [&](Job& job) {
-    if (!job.who || job.who->machine.awaits(job.number)) return false;
+    if (!job.who) return !retired_.sent(job.wire_id, out.now);
+    if (job.who->machine.awaits(job.number)) return false;
     // It may want the mutex again already, and holds back until it hears of this.
     Enrolled& who = *job.who;
     apply_and_submit(who, who.machine.failed(job.number, Errc::kTimeout, out.now), out);

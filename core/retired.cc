@@ -25,8 +25,10 @@ void RetiredIds::add(Farewell farewell, LocalTime now) {
   std::string wire_id = farewell.wire_id;
   const auto [it, is_new] = ids_.try_emplace(std::move(wire_id));
   if (!is_new) plan_.erase(look_of(*it));
+  const bool queued = it->second.queued;
   it->second = Entry{std::move(farewell), now};
-  plan(*it, now);
+  it->second.queued = queued;
+  plan(*it, queued ? LocalTime::max() : now);
 }
 
 std::vector<Farewell> RetiredIds::due(LocalTime now) {
@@ -40,17 +42,27 @@ std::vector<Farewell> RetiredIds::due(LocalTime now) {
       continue;
     }
     out.push_back(entry.farewell);
-    entry.again = false;
-    // Should nothing be heard of it.
-    plan(*it, now + 2 * entry.farewell.call_deadline + entry.farewell.pause);
+    entry.queued = true;
+    plan(*it, LocalTime::max());
   }
   return out;
+}
+
+bool RetiredIds::sent(const std::string& wire_id, LocalTime now) {
+  const auto it = ids_.find(wire_id);
+  if (it == ids_.end()) return false;
+  Entry& entry = it->second;
+  entry.queued = entry.again = false;
+  // Should nothing be heard of it.
+  plan(*it, now + 2 * entry.farewell.call_deadline + entry.farewell.pause);
+  return true;
 }
 
 void RetiredIds::released(const std::string& wire_id) {
   const auto it = ids_.find(wire_id);
   if (it == ids_.end()) return;
   it->second.tried = it->second.done = true;
+  if (it->second.queued) return;
   plan(*it, it->second.again ? LocalTime::min() : LocalTime::max());
 }
 
@@ -58,6 +70,7 @@ void RetiredIds::failed(const std::string& wire_id, LocalTime now) {
   const auto it = ids_.find(wire_id);
   if (it == ids_.end()) return;
   it->second.tried = true;
+  if (it->second.queued) return;
   if (!it->second.done) plan(*it, now + it->second.farewell.pause);
 }
 
@@ -65,6 +78,7 @@ bool RetiredIds::is_named(const std::string& wire_id, LocalTime now) {
   if (ids_.empty()) return false;
   const auto it = ids_.find(wire_id);
   if (it == ids_.end()) return false;
+  if (it->second.queued) return true;
   if (it->second.next == LocalTime::max()) {
     plan(*it, now);
   } else {

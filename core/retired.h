@@ -19,14 +19,17 @@ struct Farewell {
 };
 
 // Wire ids that were given up and may still stand in the store: each is released, again after an
-// error, and again when an observation names it (a late claim arrived after the release).
+// error, and again when an observation names it (a late claim arrived after the release). In an
+// outage there are many: each waits in line once, however long that takes.
 //
 // Threads: none of its own; calls must be serialized.
 class RetiredIds {
  public:
   void add(Farewell farewell, LocalTime now);
-  // The ids to release now.
+  // The ids to put in line for their release now.
   std::vector<Farewell> due(LocalTime now);
+  // Its release leaves the line. False when the id is forgotten: nothing is left to release.
+  bool sent(const std::string& wire_id, LocalTime now);
   LocalTime next_timer() const { return plan_.empty() ? LocalTime::max() : plan_.begin()->at; }
   void released(const std::string& wire_id);
   void failed(const std::string& wire_id, LocalTime now);
@@ -39,10 +42,11 @@ class RetiredIds {
  private:
   struct Entry {
     Farewell farewell;
-    LocalTime next{};    // when to release it (again); max(): it has been released
-    bool tried = false;  // at least once, with whatever result
-    bool done = false;   // released at least once
-    bool again = false;  // it was named while its release was under way
+    LocalTime next{};     // when to release it (again); max(): it is in line or has been released
+    bool tried = false;   // at least once, with whatever result
+    bool done = false;    // released at least once
+    bool again = false;   // it was named while its release was under way
+    bool queued = false;  // in line: whatever is heard meanwhile, its release is still to come
   };
   using Ids = std::unordered_map<std::string, Entry>;
   // When to look at which. Those of the same time in the order of their ids, so that a simulation

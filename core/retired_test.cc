@@ -14,9 +14,15 @@ using namespace std::chrono_literals;
 class RetiredTest : public ::testing::Test {
  protected:
   void retire(const std::string& id) { retired.add({"report", id, now + 16s, 1250ms, 625ms}, now); }
-  std::vector<std::string> due() {
+  std::vector<std::string> queue() {
     std::vector<std::string> ids;
     for (const Farewell& farewell : retired.due(now)) ids.push_back(farewell.wire_id);
+    return ids;
+  }
+  // They find nobody in line before them.
+  std::vector<std::string> due() {
+    const std::vector<std::string> ids = queue();
+    for (const std::string& id : ids) EXPECT_TRUE(retired.sent(id, now));
     return ids;
   }
   using Ids = std::vector<std::string>;
@@ -117,6 +123,43 @@ TEST_F(RetiredTest, AReleaseOfWhichNothingIsHeardIsRepeated) {
   EXPECT_EQ(due(), Ids{});
   now += 1ms;
   EXPECT_EQ(due(), Ids{"a~1"});
+}
+
+// Else an outage would make the line longer and longer.
+TEST_F(RetiredTest, OneThatIsStillInLineIsNotPutThereAgain) {
+  retire("a~1");
+  EXPECT_EQ(queue(), Ids{"a~1"});
+  now += 10s;
+  EXPECT_EQ(queue(), Ids{});
+  EXPECT_TRUE(retired.is_named("a~1", now));
+  retire("a~1");
+  EXPECT_EQ(queue(), Ids{});
+  EXPECT_TRUE(retired.sent("a~1", now));
+  now += 2 * 1250ms + 625ms;
+  EXPECT_EQ(queue(), Ids{"a~1"}) << "nothing was heard of it";
+}
+
+TEST_F(RetiredTest, WhatIsHeardOfAnEarlierReleaseDoesNotPutOneInLineAgain) {
+  retire("a~1");
+  due();
+  now += 4s;
+  EXPECT_EQ(queue(), Ids{"a~1"});
+  retired.failed("a~1", now);  // the first one, which hung in the driver
+  now += 4s;
+  EXPECT_EQ(queue(), Ids{});
+  retired.released("a~1");
+  now += 4s;
+  EXPECT_EQ(queue(), Ids{});
+  EXPECT_TRUE(retired.sent("a~1", now));
+}
+
+TEST_F(RetiredTest, OneThatIsForgottenInLineIsNotSentAnyMore) {
+  retire("a~1");
+  EXPECT_EQ(queue(), Ids{"a~1"});
+  now += 16s;
+  EXPECT_EQ(queue(), Ids{});
+  EXPECT_TRUE(retired.empty());
+  EXPECT_FALSE(retired.sent("a~1", now));
 }
 
 TEST_F(RetiredTest, ManyAreReleasedTogether) {
