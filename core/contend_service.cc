@@ -104,6 +104,13 @@ void Notifier::log_change(const MutexState& change) const {
   }
 }
 
+Status status_of(const core::Engine::Snapshot& now) {
+  if (!now.is_active) return Status::kInitial;
+  if (now.phase == Phase::kIdle) return Status::kStarting;  // nothing has been asked for yet
+  if (now.is_stopping) return Status::kStopping;
+  return now.has_answer ? Status::kRunning : Status::kStarting;
+}
+
 }  // namespace
 
 struct MutexRetrievalService::State {
@@ -111,19 +118,16 @@ struct MutexRetrievalService::State {
         core::Goal goal, const ContendOptions& options);
 
   core::Engine& engine() const { return session->engine(); }
-  std::uint64_t lives() const { return engine().snapshot(*who).lives; }
   bool is_over() const { return engine().phase(*who) == Phase::kIdle; }
   bool is_inside_callback() const { return inside_callback_of == notifier.get(); }
   bool wait_until_over(std::uint64_t life,
                        core::Bell::Clock::time_point with_callbacks_until) const;
-  Status status() const;
   [[noreturn]] void refuse(const char* what, Status status) const;
 
   const std::shared_ptr<core::Session> session;
   const std::shared_ptr<Notifier> notifier;
   const std::shared_ptr<core::Bell> bell = std::make_shared<core::Bell>();
   std::shared_ptr<core::Enrolled> who;
-  std::mutex starting;  // makes start() and stop() one at a time
 };
 
 MutexRetrievalService::State::State(const Client& client, std::shared_ptr<MutexRetriever> retriever,
@@ -141,13 +145,6 @@ MutexRetrievalService::State::State(const Client& client, std::shared_ptr<MutexR
   spec.poke = [bell = bell] { bell->ring(); };
   spec.notify = [notifier = notifier](const MutexState& change) { notifier->notify(change); };
   who = engine().enroll(std::move(spec));
-}
-
-Status MutexRetrievalService::State::status() const {
-  const core::Engine::Snapshot now = engine().snapshot(*who);
-  if (now.phase == Phase::kIdle) return Status::kInitial;
-  if (now.is_stopping) return Status::kStopping;
-  return now.has_answer ? Status::kRunning : Status::kStarting;
 }
 
 // Of that life: somebody may start the next one before this thread wakes up. False when a callback
@@ -195,11 +192,8 @@ MutexRetrievalService::~MutexRetrievalService() {
 }
 
 void MutexRetrievalService::start() {
-  static_cast<void>(state_->engine());  // says so in a forked child, where the lock may be held
-  const std::lock_guard lock(state_->starting);
-  const Status status = state_->status();
-  if (status != Status::kInitial) state_->refuse("start", status);
-  state_->engine().start(state_->who);
+  const Status before = status_of(state_->engine().start(state_->who));
+  if (before != Status::kInitial) state_->refuse("start", before);
 }
 
 void MutexRetrievalService::stop() {
@@ -207,17 +201,10 @@ void MutexRetrievalService::stop() {
 }
 
 bool MutexRetrievalService::stop(milliseconds grace) {
-  static_cast<void>(state_->engine());  // as in start()
-  std::uint64_t life = 0;
-  {
-    const std::lock_guard lock(state_->starting);
-    life = state_->lives();
-    const Status status = state_->status();
-    if (!is_active(status)) state_->refuse("stop", status);
-    state_->engine().stop(state_->who, bounded(grace));
-  }
+  const core::Engine::Snapshot before = state_->engine().stop(state_->who, bounded(grace));
+  if (!is_active(status_of(before))) state_->refuse("stop", status_of(before));
   if (state_->is_inside_callback()) return true;
-  return state_->wait_until_over(life, core::Bell::Clock::now() + bounded(grace));
+  return state_->wait_until_over(before.lives, core::Bell::Clock::now() + bounded(grace));
 }
 
 void MutexRetrievalService::close() noexcept {
@@ -226,7 +213,7 @@ void MutexRetrievalService::close() noexcept {
     if (running()) {
       stop();
     } else if (!state_->is_inside_callback()) {
-      state_->wait_until_over(state_->lives(),
+      state_->wait_until_over(state_->engine().snapshot(*state_->who).lives,
                               core::Bell::Clock::now() + state_->who->machine.timing().patience);
     }
   } catch (const Error&) {
@@ -234,7 +221,9 @@ void MutexRetrievalService::close() noexcept {
   }
 }
 
-Status MutexRetrievalService::status() const { return state_->status(); }
+Status MutexRetrievalService::status() const {
+  return status_of(state_->engine().snapshot(*state_->who));
+}
 const std::shared_ptr<MutexRetriever>& MutexRetrievalService::retriever() const {
   return state_->notifier->retriever;
 }

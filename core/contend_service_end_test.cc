@@ -260,6 +260,68 @@ TEST_F(ContendServiceTest, StopFromManyThreadsHappensOnce) {
   }
 }
 
+// No lock of ours is held where user code runs: another thread may do there what it likes.
+TEST_F(ContendServiceTest, AHookMayCallTheServiceThatItHearsOf) {
+  std::unique_ptr<MutexContendService> service;
+  Words refusals;
+  std::atomic<bool> refused{false}, closed{false};
+  std::thread other;
+  ClientOptions options = with(long_lease());
+  options.on_event = [&](const Event& event) {
+    if (event.kind != Event::Kind::kReleased) return;
+    other = std::thread([&] {
+      refusals.push_back(misuse_of([&] { service->start(); }));
+      refusals.push_back(misuse_of([&] { service->stop(); }));
+      refused = true;
+      service->close();
+      closed = true;
+    });
+    EXPECT_TRUE(eventually([&] { return closed.load(); })) << "it waits for a lock of ours";
+  };
+  on_released = [&](const MutexState&) { eventually([&] { return refused.load(); }); };
+  const Client hooked(store, options);
+  service = std::make_unique<MutexContendService>(hooked, contender);
+  service->start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  service->stop();
+  other.join();
+  EXPECT_EQ(refusals, (Words{"cannot start the service of 'm' while it is STOPPING",
+                             "cannot stop the service of 'm' while it is STOPPING"}));
+  EXPECT_EQ(service->status(), Status::kInitial);
+}
+
+// As if other threads came in between where the store is asked for hints.
+TEST_F(ContendServiceTest, AStopWhileAnotherThreadIsInStartEndsThatLifeAlone) {
+  struct Watched : FaultyStore {
+    using FaultyStore::FaultyStore;
+    std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
+                                 std::function<void()> wake) override {
+      if (const auto now = std::exchange(meanwhile, nullptr)) now();
+      return FaultyStore::watch(mutex, wire_id, std::move(wake));
+    }
+    std::function<void()> meanwhile;
+  };
+  const auto watched = std::make_shared<Watched>(rows);
+  MutexContendService service(Client(watched, with(long_lease())), contender);
+  watched->meanwhile = [&] {
+    EXPECT_EQ(service.status(), Status::kStarting);
+    EXPECT_NE(misuse_of([&] { service.start(); }), "none");
+    service.stop();
+    EXPECT_EQ(service.status(), Status::kInitial);
+  };
+  service.start();
+  EXPECT_EQ(service.status(), Status::kInitial);
+  EXPECT_EQ(watched->calls(), 0u);
+  watched->meanwhile = [&] {
+    service.stop();
+    service.start();
+  };
+  service.start();
+  EXPECT_TRUE(waits_for({"acquired"}));
+  service.stop();
+  EXPECT_EQ(heard(), (Words{"acquired", "released"}));
+}
+
 TEST_F(ContendServiceTest, AHungStoreDoesNotHoldUpTheEndOfATerm) {
   struct Hanging : FaultyStore {
     using FaultyStore::FaultyStore;

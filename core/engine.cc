@@ -103,15 +103,20 @@ void Engine::forget_unused_groups() {
   sweep_groups_at_ = std::max<std::size_t>(2 * groups_.size(), 64);
 }
 
-void Engine::start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at) {
+Engine::Snapshot Engine::start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at) {
+  Snapshot before;
   {
     const std::lock_guard lock(guard_);
+    before = look_at(*who);
+    if (before.is_active) return before;
     activate(*who);
   }
   want_hints(who);
   step([&](Outbox& out) {
+    if (who->lives != before.lives) return;  // stopped before it began
     apply_and_submit(*who, who->machine.start(who->goal, out.now, give_up_at), out);
   });
+  return before;
 }
 
 Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline,
@@ -160,12 +165,22 @@ Engine::Inline Engine::start_inline(const std::shared_ptr<Enrolled>& who, LocalT
   return Inline::kOpen;
 }
 
-void Engine::stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience) {
+Engine::Snapshot Engine::stop(const std::shared_ptr<Enrolled>& who,
+                              std::optional<nanoseconds> patience) {
+  Snapshot before;
   step([&](Outbox& out) {
+    before = look_at(*who);
+    if (before.is_active && before.phase == Phase::kIdle) {  // another thread is in start()
+      ++who->lives;
+      who->left_work = false;
+      deactivate(*who, out);
+      return;
+    }
     if (who->audience) who->audience->strand.forget_others();
     const nanoseconds with_work = patience.value_or(who->machine.timing().patience);
     apply_and_submit(*who, who->machine.stop(out.now, with_work), out);
   });
+  return before;
 }
 
 void Engine::give_up(const std::shared_ptr<Enrolled>& who) {
@@ -298,7 +313,12 @@ void Engine::store_was_replaced() {
 
 Engine::Snapshot Engine::snapshot(const Enrolled& who) const {
   const std::lock_guard lock(guard_);
+  return look_at(who);
+}
+
+Engine::Snapshot Engine::look_at(const Enrolled& who) {
   return {who.machine.phase(),
+          who.self_ != nullptr,
           who.machine.has_answer(),
           who.machine.is_stopping(),
           who.left_work,

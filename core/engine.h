@@ -48,7 +48,19 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Throws Error (kMisconfigured) for a name or options that cannot work.
   std::shared_ptr<Enrolled> enroll(Spec spec);
 
-  void start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at = LocalTime::max());
+  struct Snapshot {
+    Contention::Phase phase{};
+    bool is_active = false;  // from start() on, also while nothing has been asked for yet
+    bool has_answer = false;
+    bool is_stopping = false;
+    bool left_work = false;   // the last life did not wait for it any longer
+    std::uint64_t lives = 0;  // that have ended
+    bool is_telling = false;  // a callback runs or is about to
+    std::shared_ptr<TermRecord> term;
+    std::optional<Error> trouble;
+  };
+  // Nothing if it is active already. Returns how it was before.
+  Snapshot start(const std::shared_ptr<Enrolled>& who, LocalTime give_up_at = LocalTime::max());
   // What a call on the caller's own thread has come to.
   enum class Inline : std::uint8_t {
     kHeld,  // and in its ttl
@@ -85,7 +97,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
     const std::shared_ptr<Enrolled> who_;
   };
 
-  void stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience = {});
+  // Nothing unless it is active and not stopped yet. Returns how it was before.
+  Snapshot stop(const std::shared_ptr<Enrolled>& who, std::optional<nanoseconds> patience = {});
   void give_up(const std::shared_ptr<Enrolled>& who);
   // Ends a term nobody is told of: the work is done, the store is told.
   void finish(const std::shared_ptr<Enrolled>& who);
@@ -102,16 +115,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // The store is not the one it was: all terms are over.
   void store_was_replaced();
 
-  struct Snapshot {
-    Contention::Phase phase;
-    bool has_answer;
-    bool is_stopping;
-    bool left_work;       // the last life did not wait for it any longer
-    std::uint64_t lives;  // that have ended
-    bool is_telling;      // a callback runs or is about to
-    std::shared_ptr<TermRecord> term;
-    std::optional<Error> trouble;
-  };
   Snapshot snapshot(const Enrolled& who) const;
   // The two questions that are asked often.
   Contention::Phase phase(const Enrolled& who) const;
@@ -140,6 +143,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
                                std::function<void()> wake) noexcept;
   void recall(const std::shared_ptr<Flight>& flight);
+
+  static Snapshot look_at(const Enrolled& who);  // needs the lock
 
   // All of these need the lock, and leave what has to happen outside it in the outbox.
   std::optional<Ask> apply(Enrolled& who, Effects&& effects, Outbox& out);
