@@ -20,7 +20,7 @@ Effects Contention::start(Goal goal, LocalTime now, LocalTime give_up_at) {
   goal_ = goal;
   give_up_at_ = give_up_at;
   stop_ = left_work_ = has_answer_ = false;
-  grace_end_ = kNever;
+  grace_end_ = stop_by_ = kNever;
   owner_.reset();
   if (call_) call_->stale = true;
   // Who asks for a lock is ready for it.
@@ -35,6 +35,7 @@ Effects Contention::stop(LocalTime now, nanoseconds patience) {
   expire(effects, now);
   if (phase_ == Phase::kIdle || stop_) return effects;
   stop_ = true;
+  stop_by_ = now + patience + timing_.call_deadline;
   if (phase_ == Phase::kHolding) {
     end(effects, now, patience);
   } else if (phase_ == Phase::kDraining || phase_ == Phase::kEnding) {
@@ -190,6 +191,7 @@ LocalTime Contention::next_timer() const {
     }
   }
   if (phase_ == Phase::kTrying) at = std::min(at, give_up_at_);
+  if (waits_for_store()) at = std::min(at, stop_by_);
   return phase_ == Phase::kIdle && !call_ ? kNever : std::min(at, grace_end_);
 }
 
@@ -218,12 +220,15 @@ void Contention::drive(Effects& effects, LocalTime now) {
   }
   if (call_ && now >= call_->overdue) fail(effects, Errc::kTimeout, now);
   if (phase_ == Phase::kTrying && now >= give_up_at_) abandon_attempt(effects, now);
+  if (waits_for_store() && now >= stop_by_) abandon_attempt(effects, now);
   if (!call_ && due_ <= now) issue(effects, now);
 }
 
+// Whatever the store still has to say about it, nobody waits for it any longer.
 void Contention::abandon_attempt(Effects& effects, LocalTime now) {
   const bool under_way = call_ && !call_->stale && call_->kind == CallKind::kTake;
-  if (under_way || leaves_trace_ || is_queued()) {
+  const bool releasing = phase_ == Phase::kReleasing;
+  if (under_way || releasing || leaves_trace_ || is_queued()) {
     effects.retired.push_back({wire_id_, now + kMemory * timing_.lease()});
   }
   if (call_) call_->stale = true;

@@ -102,7 +102,8 @@ class Contention {
   // An attempt is given up at `give_up_at`.
   Effects start(Goal goal, LocalTime now, LocalTime give_up_at = LocalTime::max());
   // Ends the lifecycle in order: the work returns, then the store is told. `over` says when; with
-  // the work it is patient that long.
+  // the work it is patient that long, and with the store one call deadline longer: what may stand
+  // there then is retired.
   Effects stop(LocalTime now) { return stop(now, timing_.patience); }
   Effects stop(LocalTime now, nanoseconds patience);
   // Ends an attempt at once, whatever is under way; what it may have left is retired. Ignored
@@ -169,6 +170,7 @@ class Contention {
   void begin_attempt(LocalTime due);
   void drive(Effects& effects, LocalTime now);
   void abandon_attempt(Effects& effects, LocalTime now);
+  bool waits_for_store() const { return phase_ == Phase::kStopping || phase_ == Phase::kReleasing; }
   void fail(Effects& effects, Errc code, LocalTime now);
   void issue(Effects& effects, LocalTime now);
   void expire(Effects& effects, LocalTime now);
@@ -209,6 +211,7 @@ class Contention {
   Phase phase_ = Phase::kIdle;
   Goal goal_ = Goal::kKeep;
   bool stop_ = false;
+  LocalTime stop_by_ = LocalTime::max();  // whatever the store does
   bool left_work_ = false;
   bool pushed_ = false;
   bool tells_ = true;

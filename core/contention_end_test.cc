@@ -235,18 +235,6 @@ TEST_F(ContentionTest, AReleaseWithoutAnAnswerIsGoneOnWithInTheBackground) {
   EXPECT_GE(effects.retired.front().until, now + 16s);
 }
 
-TEST_F(ContentionTest, AHungReleaseIsNotWaitedForForEver) {
-  hold();
-  end_term();
-  const LocalTime overdue = now + 2500ms;  // its deadline twice over
-  under_way = false;
-  Effects effects;
-  while (!effects.over && now < overdue) effects = let_timer_come();
-  EXPECT_EQ(now, overdue);
-  EXPECT_TRUE(effects.over);
-  EXPECT_EQ(effects.retired.size(), 1U);
-}
-
 // A claim that was lost on the way can still arrive, after the release.
 TEST_F(ContentionTest, AnIdWhoseTakeWasAmbiguousIsRememberedAfterItsCleanEnd) {
   start();

@@ -69,13 +69,61 @@ TEST_F(ContentionTest, AStopDuringACallThatFailsReleasesWhatItMayHaveLeft) {
   EXPECT_EQ(effects.ask->kind, CallKind::kRelease);
 }
 
-TEST_F(ContentionTest, AStopDuringACallThatHangsDoesNotHang) {
+// The work may have its grace, the store one call deadline: then it is over, whatever hangs.
+TEST_F(ContentionTest, AStopDuringACallThatHangsIsOverWithinGraceAndCallDeadline) {
   start();
+  const std::string id = machine->wire_id();
+  const LocalTime latest = now + machine->timing().patience + machine->timing().call_deadline;
+  EXPECT_FALSE(stop().over);
+  const Effects effects = let_call_hang();
+  EXPECT_EQ(now, latest);
+  EXPECT_TRUE(effects.over);
+  EXPECT_FALSE(effects.ask);
+  EXPECT_EQ(ids(effects), Ids{id}) << "its take may still arrive";
+  const Effects late = answer(owned_by(id));
+  EXPECT_FALSE(late.began || late.change || late.ask);
+  EXPECT_EQ(machine->phase(), Phase::kIdle);
+}
+
+TEST_F(ContentionTest, AStopWhoseReleaseHangsIsOverWithinGraceAndCallDeadline) {
+  hold();
+  const std::string id = machine->wire_id();
+  const LocalTime latest = now + machine->timing().patience + machine->timing().call_deadline;
   stop();
-  const Effects hung = let_call_hang();
-  ASSERT_TRUE(hung.ask);
-  EXPECT_EQ(hung.ask->kind, CallKind::kRelease);
-  EXPECT_TRUE(let_call_hang().over);
+  now += machine->timing().patience - 1ms;
+  EXPECT_TRUE(work_done().ask);
+  while (machine->phase() != Phase::kIdle) {
+    EXPECT_LE(machine->next_timer(), latest);
+    const Effects effects = let_call_hang();
+    if (effects.over) {
+      EXPECT_EQ(ids(effects), Ids{id});
+    }
+  }
+  EXPECT_EQ(now, latest);
+  start();  // the next life waits for the call that hangs, and is not misled by its answer
+  EXPECT_FALSE(answer(owned_by(id)).began);
+}
+
+TEST_F(ContentionTest, AStopOfAnObserverWhoseQuestionHangsLeavesNothing) {
+  start(Goal::kObserve);
+  stop();
+  const Effects effects = let_call_hang();
+  EXPECT_TRUE(effects.over);
+  EXPECT_TRUE(effects.retired.empty());
+}
+
+// Who gave way because of the maximum hold time goes on: nobody waits for its end.
+TEST_F(ContentionTest, AReleaseWithoutAStopHasItsWholeTime) {
+  ContendOptions options = calm();
+  options.max_hold = 2s;
+  configure(options);
+  hold();
+  now += 2s;
+  see(machine->timer(now));
+  const LocalTime asked = now;
+  EXPECT_TRUE(work_done().ask);
+  while (machine->phase() == Phase::kReleasing) let_call_hang();
+  EXPECT_EQ(now, asked + 2 * machine->timing().call_deadline);
 }
 
 TEST_F(ContentionTest, AStopAfterAnAmbiguousTakeReleasesIt) {

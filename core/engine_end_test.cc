@@ -287,6 +287,25 @@ TEST_F(EngineTest, AReleaseThatFailsIsRepeatedInTheBackground) {
   EXPECT_EQ(owner_of("report"), "");
 }
 
+// Design: call deadline and grace, 2.25 s here. What was under way is still given back.
+TEST_F(EngineTest, AStopWhoseCallsHangIsOverInItsTimeAndStillReleases) {
+  executor->hold_calls();
+  Contender& hanging = contend_as("hanging", "report");
+  const auto take = only_call();
+  take->perform();
+  EXPECT_EQ(owner_of("report"), "hanging");
+  engine->stop(hanging.who);
+  executor->advance(2249ms);
+  EXPECT_NE(phase(hanging), Phase::kIdle);
+  executor->advance(1ms);
+  EXPECT_EQ(phase(hanging), Phase::kIdle);
+  take->complete();
+  EXPECT_FALSE(is_owner(hanging)) << "a late grant is never adopted";
+  executor->let_calls_go();
+  EXPECT_EQ(owner_of("report"), "");
+  EXPECT_EQ(hanging.told, Words{});
+}
+
 TEST_F(EngineTest, AStopAgainstAStoreThatIsGoneComesToAnEnd) {
   Contender& leader = contend_as("leader", "report");
   executor->hold_calls();

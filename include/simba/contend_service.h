@@ -78,9 +78,10 @@ class SIMBA_EXPORT MutexRetrievalService {
 
   // Returns at once; kStarting until the store's first answer.
   void start();
-  // Legal while active. Returns when the mutex has been released, after the grace at the latest;
-  // from inside a callback of this service at once: on_released follows when the callback has
-  // returned.
+  // Legal while active. Returns when the mutex has been released, at the latest when the grace and
+  // one call deadline have passed: what the store has not confirmed by then is released in the
+  // background. From inside a callback of this service at once: on_released follows when the
+  // callback has returned.
   void stop();
   // The same with another grace; false when the work outlived it: then nothing was released, the
   // lease runs out.
