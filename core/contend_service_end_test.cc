@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/contend_service_fixture.h"
+#include "simba/locker.h"
 #include "testing/fake_executor.h"
 
 namespace simba {
@@ -320,6 +321,28 @@ TEST_F(ContendServiceTest, AStopWhileAnotherThreadIsInStartEndsThatLifeAlone) {
   EXPECT_TRUE(waits_for({"acquired"}));
   service.stop();
   EXPECT_EQ(heard(), (Words{"acquired", "released"}));
+}
+
+// P4: whatever a callback is doing.
+TEST_F(ContendServiceTest, AHookThatBlocksDoesNotHoldUpTheEndOfAnotherTerm) {
+  std::atomic<bool> blocks{false}, go_on{false};
+  ClientOptions options = with(short_lease());
+  options.on_event = [&](const Event& event) {
+    if (event.kind != Event::Kind::kRevoked) return;
+    blocks = true;
+    while (!go_on) std::this_thread::sleep_for(1ms);
+  };
+  const Client hooked(store, options);
+  ContendOptions longer = short_lease();
+  longer.ttl = 3s;
+  SimbaLocker first(hooked, "first"), second(hooked, "second", longer);
+  first.lock();
+  second.lock();
+  store->go_down();
+  EXPECT_TRUE(eventually([&] { return blocks.load(); }));
+  EXPECT_TRUE(eventually([&] { return second.lost().stop_requested(); }));
+  go_on = true;
+  store->heal();
 }
 
 TEST_F(ContendServiceTest, AHungStoreDoesNotHoldUpTheEndOfATerm) {

@@ -347,7 +347,8 @@ void Engine::close(nanoseconds patience) {
   if (is_forked()) return;
   if (executor_->goes_on_by_itself()) {
     std::unique_lock lock(guard_);
-    settled_.wait_for(lock, patience, [&] { return active_ == 0 && retired_.is_settled(); });
+    settled_.wait_for(lock, patience,
+                      [&] { return active_ == 0 && retired_.is_settled() && untold_.empty(); });
   }
   // Here, and not with the engine: its last owner may be a hint, and a watch waits for its hints.
   std::vector<std::shared_ptr<Watch>> watches;

@@ -15,6 +15,7 @@
 #include "core/complaints.h"
 #include "core/deadlines.h"
 #include "core/enrolled.h"
+#include "core/owned_event.h"
 #include "core/retired.h"
 #include "simba/client.h"
 #include "simba/event.h"
@@ -107,8 +108,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Extends a term now; the caller's own thread makes the call.
   Inline renew_inline(const std::shared_ptr<Enrolled>& who);
 
-  // Hears what the hook for events hears, all of one step at once, as long as the result lives.
-  // Quick, does not throw.
+  // Hears what the hook for events hears, all of one step at once, as long as the result lives; at
+  // once, also where the hook has to wait. Quick, does not throw.
   using Listener = std::function<void(std::span<const Event>)>;
   std::shared_ptr<const Listener> listen(Listener listener);
 
@@ -187,6 +188,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<const Rules> rules_of(const ContendOptions& options);
   static Inline become(const Enrolled& who, LocalTime now);
   void set_alarm();
+  void put_off_events(Outbox& out);
   void event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason = {},
              const Error* error = nullptr);
   bool is_heard() const { return on_event_ || !listeners_.empty(); }
@@ -194,7 +196,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   template <class Decide>
   void step(Decide decide);
   void flush(Outbox& out);
-  void tell_events(Outbox& out);
+  void tell_events(const Outbox& out);
+  void tell_untold();
   Inline fly_inline(const std::shared_ptr<Enrolled>& who, Ask ask, Token floor, LocalTime sent,
                     LocalTime deadline);
 
@@ -229,6 +232,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::shared_ptr<const Rules> rules_;  // of the last who was enrolled
   std::condition_variable settled_;
   std::vector<std::weak_ptr<const Listener>> listeners_;
+  std::deque<OwnedEvent> untold_;  // the hook hears of them on a thread of callbacks, in order
+  bool is_telling_ = false;        // there is such a thread, or will be
 };
 
 }  // namespace simba::core

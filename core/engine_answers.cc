@@ -82,7 +82,7 @@ void Engine::note_call(const Outcome& outcome, std::span<const Job> jobs, LocalT
   called.kind = Event::Kind::kCalled;
   called.duration = out.now - sent;
   called.claims = jobs.size();
-  out.events.push_back({called, {}, {}, outcome.error});
+  out.events.push_back({called, nullptr, {}, outcome.error});
 }
 
 void Engine::note_trouble(const Outcome& outcome, std::span<const Job> jobs, Outbox& out) {

@@ -199,6 +199,7 @@ void Engine::launch(Outbox& out) {
     }
     hand_out(std::make_shared<Flight>(shared_from_this(), std::move(*batch)), out);
   }
+  put_off_events(out);
   set_alarm();
 }
 
@@ -239,6 +240,22 @@ void Engine::set_alarm() {
   executor_->set_alarm(soonest);
 }
 
+// P4: the hook is user code and may block, and no deadline waits for it. So a thread of callbacks
+// tells of what the dispatcher did, and of what happens to the same mutex until it has: nothing
+// overtakes it. Others are not put off, so that who makes many events waits for the hook himself.
+void Engine::put_off_events(Outbox& out) {
+  if (!on_event_ || out.events.empty()) return;
+  for (OwnedEvent& owned : out.events) {
+    owned.is_put_off = out.on_dispatcher || (owned.group && owned.group->untold > 0);
+  }
+  for (const OwnedEvent& owned : out.events) {
+    if (!owned.is_put_off) continue;
+    if (owned.group) ++owned.group->untold;
+    untold_.push_back(owned);
+  }
+  out.tells_later = !untold_.empty() && !std::exchange(is_telling_, true);
+}
+
 void Engine::event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReason reason,
                    const Error* error) {
   if (!is_heard()) return;
@@ -246,7 +263,7 @@ void Engine::event(Outbox& out, Event::Kind kind, const Enrolled& who, LossReaso
   event.kind = kind;
   event.token = who.term ? who.term->token : 0;
   event.reason = reason;
-  out.events.push_back({event, who.mutex(), who.term ? who.term->wire_id : who.machine.wire_id(),
+  out.events.push_back({event, who.group, who.term ? who.term->wire_id : who.machine.wire_id(),
                         error ? std::optional<Error>(*error) : std::nullopt});
 }
 

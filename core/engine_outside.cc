@@ -11,6 +11,7 @@ namespace simba::core {
 void Engine::on_alarm() {
   step([&](Outbox& out) {
     alarm_ = LocalTime::max();
+    out.on_dispatcher = true;
     while (Timed* timed = deadlines_.pop_due(out.now)) {
       auto& who = static_cast<Enrolled&>(*timed);
       apply_and_submit(who, who.machine.timer(out.now), out);
@@ -170,18 +171,18 @@ void Engine::flush(Outbox& out) {
   for (const auto& who : out.poked) {
     if (who->poke) who->poke();
   }
+  if (out.tells_later) {
+    executor_->callback([engine = shared_from_this()] { engine->tell_untold(); });
+  }
   if (!out.events.empty()) tell_events(out);
   for (const LogLine& line : out.lines) log_(line.level, line.text);
 }
 
-void Engine::tell_events(Outbox& out) {
+void Engine::tell_events(const Outbox& out) {
   std::vector<Event> events;
-  for (OwnedEvent& owned : out.events) {
-    owned.event.mutex = owned.mutex;
-    owned.event.wire_id = owned.wire_id;
-    owned.event.error = owned.error ? &*owned.error : nullptr;
-    events.push_back(owned.event);
-    if (on_event_) on_event_(owned.event);
+  for (const OwnedEvent& owned : out.events) {
+    events.push_back(owned.view());
+    if (on_event_ && !owned.is_put_off) on_event_(events.back());
   }
   std::vector<std::shared_ptr<const Listener>> alive;
   {
@@ -191,6 +192,23 @@ void Engine::tell_events(Outbox& out) {
     }
   }
   for (const auto& listener : alive) (*listener)(events);
+}
+
+void Engine::tell_untold() {
+  std::optional<OwnedEvent> next;
+  while (true) {
+    const std::optional<OwnedEvent> told = std::exchange(next, std::nullopt);
+    {
+      const std::lock_guard lock(guard_);
+      if (told && told->group) --told->group->untold;
+      is_telling_ = !untold_.empty();
+      if (!is_telling_) return;
+      next = std::move(untold_.front());
+      untold_.pop_front();
+      if (untold_.empty()) settled_.notify_all();
+    }
+    on_event_(next->view());
+  }
 }
 
 std::shared_ptr<const Engine::Listener> Engine::listen(Listener listener) {

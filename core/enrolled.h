@@ -82,7 +82,8 @@ struct Group {
   // Wire ids out of use. A claim that was doubled on the way may bring one of them back to life.
   std::array<std::string, 8> former;
   std::size_t next_former = 0;
-  Riders riders;  // share its answer
+  Riders riders;           // share its answer
+  std::size_t untold = 0;  // of its events in Engine::untold_, and the one that is told from there
   // Of Engine::remembered_.
   bool is_remembered = false, is_recent = false;
 };

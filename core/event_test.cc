@@ -137,6 +137,53 @@ TEST_F(EventTest, WhatTheOwnerLostIsRevokedAndNotReleased) {
   store->heal();
 }
 
+// Locks, of which nobody else is told: what is left for the callbacks' threads is the hook's.
+class EventOrderTest : public EventTest {
+ protected:
+  std::shared_ptr<Enrolled> lock(std::string mutex) {
+    auto who = enroll(std::move(mutex), Goal::kOnce);
+    EXPECT_EQ(engine->start_inline(who, LocalTime::max()), Engine::Inline::kHeld);
+    return who;
+  }
+  // By the dispatcher, at the end of its lease.
+  void lose(Enrolled& who) {
+    store->go_down();
+    executor->advance(15s);
+    store->heal();
+    EXPECT_TRUE(engine->term(who)->lost().stop_requested());
+  }
+};
+
+// P4: the hook may block, and the next deadline must not wait for it.
+TEST_F(EventOrderTest, WhatTheDispatcherDidIsToldOnAThreadOfCallbacks) {
+  const auto who = lock("report");
+  executor->hold_callbacks();
+  lose(*who);
+  EXPECT_EQ(last(Kind::kRevoked).mutex, "") << "told on the dispatcher";
+  EXPECT_EQ(executor->pending_callbacks(), 1U);
+  executor->let_callbacks_go();
+  EXPECT_EQ(last(Kind::kRevoked).mutex, "report");
+  EXPECT_EQ(last(Kind::kRevoked).wire_id, engine->term(*who)->wire_id);
+  EXPECT_EQ(last(Kind::kRevoked).reason, LossReason::kUnreachable);
+}
+
+TEST_F(EventOrderTest, NothingOfTheSameMutexOvertakesWhatThatThreadHasToTell) {
+  const auto first = lock("report");
+  executor->hold_callbacks();
+  lose(*first);
+  executor->advance(10s);  // until its lease is over in the store too
+  heard.clear();
+  const auto heir = lock("report");
+  lock("other");
+  EXPECT_EQ(kinds(), Kinds{Kind::kAcquired});
+  EXPECT_EQ(last(Kind::kAcquired).mutex, "other") << "it has nothing to wait for";
+  executor->let_callbacks_go();
+  EXPECT_EQ(kinds(), (Kinds{Kind::kAcquired, Kind::kRevoked, Kind::kAcquired}));
+  EXPECT_EQ(last(Kind::kAcquired).wire_id, engine->term(*heir)->wire_id);
+  engine->finish_inline(heir);
+  EXPECT_EQ(kinds().back(), Kind::kReleased) << "all is told: it is told at once again";
+}
+
 TEST_F(EventTest, ARevocationNamesItsReason) {
   const auto who = contend("report");
   const Observation owned = [&] {

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,12 +10,6 @@
 #include "simba/log.h"
 
 namespace simba::core {
-
-struct OwnedEvent {
-  Event event;
-  std::string mutex, wire_id;
-  std::optional<Error> error;
-};
 
 struct LogLine {
   LogLevel level;
@@ -37,7 +30,9 @@ struct Engine::Outbox {
   std::vector<OwnedEvent> events;
   std::vector<LogLine> lines;
 
+  bool tells_later = false;          // a thread of callbacks has to be asked for
   bool on_users_thread = false;      // stop requests may run here
+  bool on_dispatcher = false;        // user code may not
   const Enrolled* caller = nullptr;  // its thread holds it and looks for itself: not poked
   LocalTime now{};
 };

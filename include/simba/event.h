@@ -31,9 +31,11 @@ struct Event {
 };
 
 // Called on the thread on which it happened, never under a lock of ours and never by way of the
-// `handle_executor`: on threads of ours, that of the deadlines among them, and on the caller's own
-// in lock() and unlock(). So it must be quick: what blocks here delays the next deadlines. It must
-// not throw: nobody is there to catch it.
+// `handle_executor`: on threads of ours, and on the caller's own in lock() and unlock(). What a
+// deadline brought about is told on one of our threads for callbacks, and what happens to the same
+// mutex meanwhile is told behind it. So a hook that blocks delays no deadline, but the call in
+// which it is told and what is told behind it: it should be quick. It must not throw: nobody is
+// there to catch it.
 using EventHook = std::function<void(const Event&)>;
 
 }  // namespace simba::inline v0
