@@ -9,6 +9,7 @@
 
 #include "simba/error.h"
 #include "stores/kit/signals_blocked.h"
+#include "stores/mongodb/failure.h"
 
 namespace simba::mongodb {
 namespace {
@@ -234,6 +235,18 @@ bool Endpoint::all_failed() const {
                                            [](const auto& each) { return each.second.empty(); });
 }
 
+void Endpoint::fail() const {
+  std::string why;
+  for (const auto& [host, trouble] : members_) {
+    if (!trouble.empty()) why += (why.empty() ? "" : "; ") + trouble;
+  }
+  const bool none_is_proven = std::all_of(
+      members_.begin(), members_.end(), [](const auto& each) { return is_unproven(each.second); });
+  if (!members_.empty() && none_is_proven) throw unproven(why, where_);
+  throw Error(Errc::kUnreachable, "mongodb at " + where_ + ": no primary is known" +
+                                      (why.empty() ? "" : " (" + why + ')'));
+}
+
 mongoc_client_t* Endpoint::pop() {
   mongoc_client_t* client = mongoc_client_pool_try_pop(pool_);
   if (client == nullptr) return nullptr;
@@ -278,12 +291,7 @@ void Endpoint::await_primary(const Limit& limit) {
       changed_.wait_for(lock, std::min<nanoseconds>(kLook, limit.deadline - now));
       continue;
     }
-    std::string why;
-    for (const auto& [host, trouble] : members_) {
-      if (!trouble.empty()) why += (why.empty() ? " (" : "; ") + trouble;
-    }
-    throw Error(Errc::kUnreachable,
-                "mongodb at " + where_ + ": no primary is known" + why + (why.empty() ? "" : ")"));
+    fail();
   }
 }
 

@@ -50,7 +50,8 @@ class Endpoint {
   // Until all are back that a user's pool gave; no longer than kReturn. In a forked child at once.
   void await_return();
 
-  // Throws Error where none is known by then, or where none of the set's members can be reached.
+  // Throws Error where none is known by then, or where none of the set's members can be reached;
+  // kMisconfigured where none of them proves who it is.
   void await_primary(const Limit& limit);
   void log(LogLevel level, const std::string& line) const;
 
@@ -65,7 +66,8 @@ class Endpoint {
   void watch_servers();
   void watch_members(mongoc_apm_callbacks_t* callbacks);
   void heard_of(const mongoc_host_list_t* host, const std::string& trouble);
-  bool all_failed() const;  // needs guard_
+  bool all_failed() const;         // needs guard_
+  [[noreturn]] void fail() const;  // likewise
 
   const MongodbOptions options_;
   const pid_t process_ = getpid();

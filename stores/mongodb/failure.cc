@@ -83,19 +83,29 @@ constexpr std::array kMeanings{
 
 std::string start(const std::string& where) { return "mongodb at " + where + ": "; }
 
-bool speaks_of_tls(std::string_view text) {
-  return text.find("TLS") != text.npos || text.find("certificate") != text.npos;
-}
-
-Errc code_of(const bson_error_t& error) {
-  if (error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE) {
-    return Errc::kDenied;
-  }
-  if (speaks_of_tls(error.message)) return Errc::kMisconfigured;
-  return Errc::kUnreachable;
+bool is_denial(const bson_error_t& error) {
+  return error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE;
 }
 
 }  // namespace
+
+// A handshake that was cut off or took too long begins with the same words, and may succeed the
+// next time.
+bool is_unproven(std::string_view text) {
+  constexpr std::array kSigns{std::string_view("certificate verif"),
+                              std::string_view("initialize TLS state"), kNoTls};
+  return std::any_of(kSigns.begin(), kSigns.end(),
+                     [&](std::string_view sign) { return text.find(sign) != text.npos; });
+}
+
+Failure unproven(const std::string& text, const std::string& where) {
+  return {Errc::kMisconfigured,
+          start(where) +
+              "the server is not the one that TLS should prove it to be: give the "
+              "certificate of its authority as tlsCAFile=FILE in the URI (" +
+              text + ')',
+          0};
+}
 
 Failure server_failure(int code, const std::string& text, const std::string& where) {
   const auto* const it = std::find_if(kMeanings.begin(), kMeanings.end(),
@@ -111,24 +121,17 @@ Failure failure(const bson_error_t& error, const bson_t* reply, const std::strin
   if (const auto code = reply ? number_in(reply, "code") : std::nullopt) {
     return server_failure(static_cast<int>(*code), error.message, where);
   }
-  const Errc code = code_of(error);
-  if (code == Errc::kDenied) {
-    return {code,
+  if (is_denial(error)) {
+    return {Errc::kDenied,
             start(where) +
                 "authentication failed: check the user, the password and authSource in "
                 "the URI (" +
                 error.message + ')',
             ServerCode::kAuthenticationFailed};
   }
-  if (code == Errc::kMisconfigured) {
-    return {code,
-            start(where) +
-                "the server is not the one that TLS should prove it to be: give the "
-                "certificate of its authority as tlsCAFile=FILE in the URI (" +
-                error.message + ')',
-            0};
-  }
-  return {code, start(where) + "whether the server acted is unknown (" + error.message + ')', 0};
+  if (is_unproven(error.message)) return unproven(error.message, where);
+  return {Errc::kUnreachable,
+          start(where) + "whether the server acted is unknown (" + error.message + ')', 0};
 }
 
 void check_version(std::int64_t wire_version, const std::string& where) {

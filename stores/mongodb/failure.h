@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "simba/error.h"
 
@@ -32,6 +33,12 @@ class Failure : public Error {
 Failure failure(const bson_error_t& error, const bson_t* reply, const std::string& where);
 // The same of a number and a text that stood in a reply.
 Failure server_failure(int code, const std::string& text, const std::string& where);
+// How our own sockets begin to say that TLS has nothing to begin with.
+inline constexpr std::string_view kNoTls = "TLS could not be set up";
+// Whether the driver's text, for which it has no code, says that a server does not prove who it is:
+// that does not pass by itself.
+bool is_unproven(std::string_view text);
+Failure unproven(const std::string& text, const std::string& where);
 // Throws Error (kMisconfigured) for a server that cannot decide an update by its own clock.
 void check_version(std::int64_t wire_version, const std::string& where);
 // The same of its greeting, also for a router of a sharded cluster: the clocks of the routers would

@@ -80,6 +80,31 @@ TEST(MongodbFailureTest, AServerBefore42IsRefusedWithTheReason) {
   }
 }
 
+Failure failure_of(std::uint32_t domain, std::uint32_t code, const char* text) {
+  bson_error_t error{};
+  bson_set_error(&error, domain, code, "%s", text);
+  return failure(error, nullptr, "h:1/db.c");
+}
+
+TEST(MongodbFailureTest, OnlyACertificateThatProvesNothingIsAnErrorOfTls) {
+  const auto said = [](const char* text) {
+    return failure_of(MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, text).errc();
+  };
+  for (const char* wrong :
+       {"TLS handshake failed: certificate verify failed (64): IP address mismatch",
+        "TLS handshake failed: Failed certificate verification", "Failed initialize TLS state.",
+        "TLS could not be set up: check tlsCAFile and tlsCertificateKeyFile"}) {
+    EXPECT_EQ(said(wrong), Errc::kMisconfigured) << wrong;
+  }
+  for (const char* passing :
+       {"TLS handshake failed: Connection timed out", "TLS handshake timed out.",
+        "TLS handshake failed: Connection reset by peer", "socket error or timeout"}) {
+    EXPECT_EQ(said(passing), Errc::kUnreachable) << passing;
+  }
+  EXPECT_EQ(failure_of(MONGOC_ERROR_CLIENT, MONGOC_ERROR_CLIENT_AUTHENTICATE, "no").errc(),
+            Errc::kDenied);
+}
+
 TEST(MongodbFailureTest, WhatAnErrorOfTheServerMeans) {
   for (const int ambiguous : {64,  50,  112, 262, 24,  46,  175, 208, 215, 237,  239,
                               246, 264, 267, 314, 355, 365, 402, 433, 449, 11601}) {

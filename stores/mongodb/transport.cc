@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "stores/mongodb/failure.h"
+
 namespace simba::mongodb {
 namespace {
 
@@ -223,7 +225,7 @@ mongoc_stream_t* with_tls(mongoc_stream_t* plain, const mongoc_uri_t* uri,
   mongoc_stream_t* secured = mongoc_stream_tls_new_with_hostname(plain, host.host, &tls, 1);
   if (secured == nullptr) {
     bson_set_error(error, MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET,
-                   "TLS could not be set up: check tlsCAFile and tlsCertificateKeyFile");
+                   "%s: check tlsCAFile and tlsCertificateKeyFile", kNoTls.data());
     mongoc_stream_destroy(plain);
     return nullptr;
   }
