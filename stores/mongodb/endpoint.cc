@@ -114,6 +114,19 @@ Uri parse_uri(const std::string& text) {
   return uri;
 }
 
+// The driver finds no primary in a set with a server that it is too new for, and does not say why.
+std::optional<Error> trouble_in(const bson_t* hello, const std::string& where) try {
+  check_version(hello, where);
+  return std::nullopt;
+} catch (const Error& error) {
+  return error;
+}
+
+Error trouble_of(const bson_error_t& error, const std::string& where) {
+  if (is_unproven(error.message)) return unproven(error.message, where);
+  return {Errc::kUnreachable, *error.message != 0 ? error.message : "no reason given"};
+}
+
 }  // namespace
 
 void check_options(const MongodbOptions& options) {
@@ -210,41 +223,44 @@ void Endpoint::watch_members(mongoc_apm_callbacks_t* callbacks) {
   });
   mongoc_apm_set_server_heartbeat_succeeded_cb(
       callbacks, [](const mongoc_apm_server_heartbeat_succeeded_t* event) {
+        const mongoc_host_list_t* host = mongoc_apm_server_heartbeat_succeeded_get_host(event);
         static_cast<Endpoint*>(mongoc_apm_server_heartbeat_succeeded_get_context(event))
-            ->heard_of(mongoc_apm_server_heartbeat_succeeded_get_host(event), {});
+            ->heard_of(host, trouble_in(mongoc_apm_server_heartbeat_succeeded_get_reply(event),
+                                        host->host_and_port));
       });
   mongoc_apm_set_server_heartbeat_failed_cb(
       callbacks, [](const mongoc_apm_server_heartbeat_failed_t* event) {
+        const mongoc_host_list_t* host = mongoc_apm_server_heartbeat_failed_get_host(event);
         bson_error_t error{};
         mongoc_apm_server_heartbeat_failed_get_error(event, &error);
         static_cast<Endpoint*>(mongoc_apm_server_heartbeat_failed_get_context(event))
-            ->heard_of(mongoc_apm_server_heartbeat_failed_get_host(event),
-                       *error.message != 0 ? error.message : "no reason given");
+            ->heard_of(host, trouble_of(error, host->host_and_port));
       });
 }
 
-void Endpoint::heard_of(const mongoc_host_list_t* host, const std::string& trouble) {
+void Endpoint::heard_of(const mongoc_host_list_t* host, std::optional<Error> trouble) {
   const std::lock_guard lock(guard_);
   const auto it = members_.find(host->host_and_port);
-  if (it != members_.end()) it->second = trouble;  // else it is none any more
+  if (it != members_.end()) it->second = std::move(trouble);  // else it is none any more
   changed_.notify_all();
 }
 
 bool Endpoint::all_failed() const {
-  return !members_.empty() && std::none_of(members_.begin(), members_.end(),
-                                           [](const auto& each) { return each.second.empty(); });
+  return !members_.empty() && std::all_of(members_.begin(), members_.end(),
+                                          [](const auto& each) { return each.second.has_value(); });
 }
 
 void Endpoint::fail() const {
+  const bool can_wait =
+      !all_failed() || std::any_of(members_.begin(), members_.end(),
+                                   [](const auto& each) { return each.second->is_transient(); });
+  if (!can_wait) throw Error(*members_.begin()->second);
   std::string why;
   for (const auto& [host, trouble] : members_) {
-    if (!trouble.empty()) why += (why.empty() ? "" : "; ") + trouble;
+    if (trouble) why += (why.empty() ? " (" : "; ") + std::string(trouble->what());
   }
-  const bool none_is_proven = std::all_of(
-      members_.begin(), members_.end(), [](const auto& each) { return is_unproven(each.second); });
-  if (!members_.empty() && none_is_proven) throw unproven(why, where_);
-  throw Error(Errc::kUnreachable, "mongodb at " + where_ + ": no primary is known" +
-                                      (why.empty() ? "" : " (" + why + ')'));
+  throw Error(Errc::kUnreachable,
+              "mongodb at " + where_ + ": no primary is known" + why + (why.empty() ? "" : ")"));
 }
 
 mongoc_client_t* Endpoint::pop() {

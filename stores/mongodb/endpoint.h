@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "simba/error.h"
 #include "simba/mongodb.h"
 #include "simba/time.h"
 #include "stores/mongodb/transport.h"
@@ -51,7 +52,7 @@ class Endpoint {
   void await_return();
 
   // Throws Error where none is known by then, or where none of the set's members can be reached;
-  // kMisconfigured where none of them proves who it is.
+  // kMisconfigured where none of them will ever do.
   void await_primary(const Limit& limit);
   void log(LogLevel level, const std::string& line) const;
 
@@ -65,7 +66,7 @@ class Endpoint {
   void read_uri();
   void watch_servers();
   void watch_members(mongoc_apm_callbacks_t* callbacks);
-  void heard_of(const mongoc_host_list_t* host, const std::string& trouble);
+  void heard_of(const mongoc_host_list_t* host, std::optional<Error> trouble);
   bool all_failed() const;         // needs guard_
   [[noreturn]] void fail() const;  // likewise
 
@@ -80,8 +81,8 @@ class Endpoint {
   std::condition_variable changed_;
   bool has_primary_ = false;
   std::size_t borrowed_ = 0;  // clients
-  // Hosts that the driver asks, with why they do not answer. Empty: nothing is wrong with it.
-  std::map<std::string, std::string> members_;
+  // Hosts that the driver asks, with what is wrong with them.
+  std::map<std::string, std::optional<Error>> members_;
   std::map<mongoc_client_t*, std::unique_ptr<Limit>> limits_;
   std::optional<std::pair<StoreTime, LocalTime>> time_;
 };

@@ -87,6 +87,12 @@ bool is_denial(const bson_error_t& error) {
   return error.domain == MONGOC_ERROR_CLIENT && error.code == MONGOC_ERROR_CLIENT_AUTHENTICATE;
 }
 
+// It comes before a greeting that could be looked at.
+bool has_no_common_version(const bson_error_t& error) {
+  return error.domain == MONGOC_ERROR_PROTOCOL &&
+         error.code == MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION;
+}
+
 }  // namespace
 
 // A handshake that was cut off or took too long begins with the same words, and may succeed the
@@ -129,13 +135,22 @@ Failure failure(const bson_error_t& error, const bson_t* reply, const std::strin
                 error.message + ')',
             ServerCode::kAuthenticationFailed};
   }
+  if (has_no_common_version(error)) {
+    return {Errc::kMisconfigured,
+            start(where) +
+                "the driver and the server are of too different age; MongoDB 4.2 or newer is "
+                "needed, and a driver that knows it (" +
+                error.message + ')',
+            0};
+  }
   if (is_unproven(error.message)) return unproven(error.message, where);
   return {Errc::kUnreachable,
           start(where) + "whether the server acted is unknown (" + error.message + ')', 0};
 }
 
-void check_version(std::int64_t wire_version, const std::string& where) {
+void check_version(const bson_t* hello, const std::string& where) {
   constexpr std::int64_t kWireVersion42 = 8;
+  const std::int64_t wire_version = number_in(hello, "maxWireVersion").value_or(0);
   if (wire_version >= kWireVersion42) return;
   throw Error(Errc::kMisconfigured,
               start(where) + "the server speaks wire version " + std::to_string(wire_version) +
@@ -151,7 +166,7 @@ void check_greeting(const bson_t* hello, const std::string& where) {
                     "its own clock, and two owners were possible: name the members of a replica "
                     "set");
   }
-  check_version(number_in(hello, "maxWireVersion").value_or(0), where);
+  check_version(hello, where);
   bson_iter_t at;
   const bool is_primary = bson_iter_init_find(&at, hello, "ismaster") && bson_iter_as_bool(&at);
   if (is_primary) return;

@@ -39,10 +39,11 @@ inline constexpr std::string_view kNoTls = "TLS could not be set up";
 // that does not pass by itself.
 bool is_unproven(std::string_view text);
 Failure unproven(const std::string& text, const std::string& where);
-// Throws Error (kMisconfigured) for a server that cannot decide an update by its own clock.
-void check_version(std::int64_t wire_version, const std::string& where);
-// The same of its greeting, also for a router of a sharded cluster: the clocks of the routers would
-// decide, each for itself. Error (kUnreachable) for one that is not the primary: it may become it.
+// Throws Error (kMisconfigured) for a server that cannot decide an update by its own clock, as its
+// greeting says.
+void check_version(const bson_t* hello, const std::string& where);
+// The same, also for a router of a sharded cluster: the clocks of the routers would decide, each
+// for itself. Error (kUnreachable) for one that is not the primary: it may become it.
 void check_greeting(const bson_t* hello, const std::string& where);
 // Whether a client that met it should not be used for the next call.
 bool breaks_connection(const Failure& failure);

@@ -342,6 +342,22 @@ TEST_F(MongodbServerTest, ACommandOfTheTestsNeedsNoParametersInItsUrl) {
   }
 }
 
+// One of 3.4, by what it says of itself.
+TEST_F(MongodbServerTest, AServerThatTheDriverDoesNotSpeakToIsNotWaitedFor) {
+  MongodbServer server;
+  server.start();
+  Relay relay(server.port());
+  relay.lie([](std::string_view said) {
+    const std::string name("maxWireVersion", 15);  // and the zero behind it
+    std::string told(said);
+    if (const auto at = told.find(name); at != told.npos) told[at + name.size()] = 5;
+    return told;
+  });
+  const auto store = open(url_of(relay.port()));
+  EXPECT_THAT(error_of([&] { take(*store, "L1", "a~1"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr("MongoDB 4.2")));
+}
+
 TEST_F(MongodbServerTest, NobodyThereIsSaidWithTheAddress) {
   const servers::Port nobody;
   const std::string where = "127.0.0.1:" + std::to_string(nobody.number());

@@ -66,8 +66,9 @@ TEST(MongodbFailureTest, ARouterIsRefusedBecauseItsClockWouldDecide) {
 }
 
 TEST(MongodbFailureTest, AServerBefore42IsRefusedWithTheReason) {
-  check_version(8, "h");
-  check_version(17, "h");
+  for (const int version : {8, 17}) {
+    check_version(Document().number("maxWireVersion", version).get(), "h");
+  }
   Document hello;
   hello.number("maxWireVersion", 7).flag("ismaster", true);
   try {
@@ -103,6 +104,14 @@ TEST(MongodbFailureTest, OnlyACertificateThatProvesNothingIsAnErrorOfTls) {
   }
   EXPECT_EQ(failure_of(MONGOC_ERROR_CLIENT, MONGOC_ERROR_CLIENT_AUTHENTICATE, "no").errc(),
             Errc::kDenied);
+}
+
+TEST(MongodbFailureTest, AServerThatTheDriverDoesNotSpeakToIsRefusedWithTheReason) {
+  const Failure old = failure_of(MONGOC_ERROR_PROTOCOL, MONGOC_ERROR_PROTOCOL_BAD_WIRE_VERSION,
+                                 "Server at h:1 reports wire version 5");
+  EXPECT_EQ(old.errc(), Errc::kMisconfigured);
+  EXPECT_THAT(old.what(), AllOf(HasSubstr("h:1/db.c"), HasSubstr("MongoDB 4.2"),
+                                HasSubstr("reports wire version 5")));
 }
 
 TEST(MongodbFailureTest, WhatAnErrorOfTheServerMeans) {
