@@ -52,15 +52,15 @@ void Connection::look_around() {
   check_greeting(reply.get(), endpoint_->where());
 }
 
-// Milliseconds that the server may take.
+// Milliseconds that the server may take, of those that a primary has left of them.
 std::int64_t Connection::begin(LocalTime deadline) {
+  limit_.deadline = deadline;
+  endpoint_->await_primary(limit_);
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - BootClock::now()).count();
   if (left <= 0) {
     throw Error(Errc::kTimeout, "mongodb at " + endpoint_->where() +
                                     ": the deadline had passed before the call; nothing was sent");
   }
-  limit_.deadline = deadline;
-  endpoint_->await_primary(limit_);
   return std::clamp<std::int64_t>(left * 9 / 10, 1, 1'000'000'000);
 }
 

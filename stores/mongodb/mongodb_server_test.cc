@@ -4,6 +4,7 @@
 
 #include "stores/kit/documented.h"
 #include "stores/mongodb/mongodb_fixture.h"
+#include "stores/mongodb/mutex_collection.h"
 #include "testing/servers/relay.h"
 
 // Servers of a case's own, which are stopped, cut off, and told to fail.
@@ -202,6 +203,33 @@ TEST_F(MongodbServerTest, ACallEndsAtItsDeadlineWhateverTheNetworkDoes) {
   relay.mend();
   EXPECT_EQ(insist([&] { return renew(*store, "L1", "a~1", held.owner.token); }).owner.token,
             held.owner.token);
+}
+
+// What the server may take is what is left by then. Its own record says what it was told.
+TEST_F(MongodbServerTest, TheTimeThatAPrimaryWasWaitedForIsNotGivenToTheServer) {
+  constexpr auto kPatience = 20s, kAway = 3s;
+  MongodbServer server;
+  server.start();
+  const auto endpoint = Endpoint::make(options(server.url()));
+  const kit::StopSignal never;
+  Connection connection(endpoint, never);
+  server.command(R"({"profile": 2})", "MongoLocks");
+  const LocalTime began = BootClock::now();
+  server.command(R"({"replSetStepDown": )" + std::to_string(kAway.count()) + R"(, "force": true})");
+  ASSERT_TRUE(eventually([&] {
+    return error_of([&] { endpoint->await_primary({began, nullptr}); }) != "none";
+  }));
+  const Claim claim{"L1", "a~1", 0, 0, 20s, 10s};
+  const Answers answers =
+      MutexCollection(*endpoint).contend(connection, {&claim, 1}, began + kPatience);
+  EXPECT_EQ(observed(answers.front()).owner.id, "a~1");
+  const std::string most = std::to_string(milliseconds(kPatience - kAway).count() * 9 / 10);
+  EXPECT_THAT(
+      server.command(
+          R"({"find": "system.profile", "filter": {"$or": [{"command.maxTimeMS": {"$gt": )" + most +
+              R"(}}, {"command.writeConcern.wtimeout": {"$gt": )" + most + R"(}}]}})",
+          "MongoLocks"),
+      HasSubstr(R"("firstBatch" : [  ])"));
 }
 
 TEST_F(MongodbServerTest, ALostAnswerIsAmbiguousAndTheSameIdHearsItsTokenAgain) {
