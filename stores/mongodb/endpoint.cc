@@ -172,9 +172,12 @@ void Endpoint::read_uri() {
   // A call tries once, within its deadline: who repeats it is the engine.
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYWRITES, false);
   mongoc_uri_set_option_as_bool(uri, MONGOC_URI_RETRYREADS, false);
-  if (!mongoc_uri_has_option(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS)) {
-    mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, kSelection);
-  }
+  // A primary that is lost between our look and the driver's costs a call so much, past its
+  // deadline.
+  mongoc_uri_set_option_as_int32(
+      uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+      std::min(kSelection, mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
+                                                          kSelection)));
   // After an error the driver forgets the primary until its monitor has looked again.
   if (!mongoc_uri_has_option(uri, MONGOC_URI_HEARTBEATFREQUENCYMS)) {
     mongoc_uri_set_option_as_int32(uri, MONGOC_URI_HEARTBEATFREQUENCYMS, kMonitor);

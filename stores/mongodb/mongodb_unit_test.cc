@@ -3,9 +3,10 @@
 
 #include "simba/mongodb.h"
 #include "stores/mongodb/document.h"
+#include "stores/mongodb/endpoint.h"
 #include "stores/mongodb/failure.h"
 
-// URLs, and what errors mean, without a server.
+// URLs, what the driver is told, and what errors mean, without a server.
 namespace simba::mongodb {
 namespace {
 
@@ -48,6 +49,20 @@ TEST(MongodbUrlTest, RefusesWhatItDoesNotKnowAndRepeatsNoPassword) {
   EXPECT_THAT(refusal("mongodb://u:can?ary=1@h/"), AllOf(HasSubstr("%3F"), Not(HasSubstr("ary"))));
   EXPECT_THAT(refusal("mongodb://u:canary?4711-and-so-on-and-on-and-on-and@h/"),
               Not(HasSubstr("4711")));
+}
+
+TEST(MongodbEndpointTest, TheDriverWaitsForAPrimaryNoLongerThanASecond) {
+  const auto wait_of = [](const std::string& query) {
+    const auto endpoint = Endpoint::make(mongodb_options("mongodb://127.0.0.1:1/" + query));
+    mongoc_client_t* const client = endpoint->pop();
+    const std::int32_t wait = mongoc_uri_get_option_as_int32(
+        mongoc_client_get_uri(client), MONGOC_URI_SERVERSELECTIONTIMEOUTMS, 0);
+    endpoint->push(client);
+    return wait;
+  };
+  EXPECT_EQ(wait_of(""), 1'000);
+  EXPECT_EQ(wait_of("?serverSelectionTimeoutMS=30000"), 1'000);
+  EXPECT_EQ(wait_of("?serverSelectionTimeoutMS=300"), 300);
 }
 
 TEST(MongodbFailureTest, ARouterIsRefusedBecauseItsClockWouldDecide) {
