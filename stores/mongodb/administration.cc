@@ -87,6 +87,16 @@ Finding try_rights(Connection& connection, LocalTime deadline) {
   }
 }
 
+// False: somebody else has made it meanwhile.
+bool make_collection(Connection& connection, LocalTime deadline) try {
+  connection.write(just("create", connection.endpoint().options().collection), deadline);
+  return true;
+} catch (const Failure& failure) {
+  if (failure.server_code() != ServerCode::kNamespaceExists) throw;
+  check_collection(connection, deadline);
+  return false;
+}
+
 }  // namespace
 
 Preparation prepare(std::string_view url, Prepare how) {
@@ -98,8 +108,9 @@ Preparation prepare(std::string_view url, Prepare how) {
   const kit::StopSignal never;
   Connection connection(Endpoint::make(options), never);
   const LocalTime deadline = BootClock::now() + kPatience;
-  if (check_collection(connection, deadline)) return {"", name + " was there already"};
-  connection.write(just("create", options.collection), deadline);
+  if (check_collection(connection, deadline) || !make_collection(connection, deadline)) {
+    return {"", name + " was there already"};
+  }
   return {statements.substr(0, statements.find('\n') + 1), name + " is made"};
 }
 

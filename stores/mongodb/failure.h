@@ -14,6 +14,7 @@ namespace simba::mongodb {
 struct ServerCode {
   static constexpr int kUnauthorized = 13;
   static constexpr int kAuthenticationFailed = 18;
+  static constexpr int kNamespaceExists = 48;
   static constexpr int kDuplicateKey = 11000;
   static constexpr int kNoChangeStreams = 40573;  // not a replica set
 };

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "stores/kit/documented.h"
+#include "stores/mongodb/administration.h"
 #include "stores/mongodb/mongodb_fixture.h"
 #include "stores/mongodb/mutex_collection.h"
 #include "testing/servers/relay.h"
@@ -359,6 +360,17 @@ TEST_F(MongodbServerTest, ABatchOfRenewalsIsOneUpdate) {
         {"$match": {"ns": "MongoLocks.pessimisticLocks"}}, {"$group": {"_id": "$op", "n": {"$sum": 1}}}]})",
       "MongoLocks");
   EXPECT_THAT(seen, HasSubstr(R"("firstBatch" : [ { "_id" : "update", "n" : 1 } ])"));
+}
+
+// Two of `simba init` at once: neither saw it when it looked.
+TEST_F(MongodbServerTest, ACollectionThatSomebodyElseMakesMeanwhileWasThereAlready) {
+  MongodbServer server(with_fail_points());
+  server.start();
+  const std::string url = server.url({}, "appName=victim");
+  fail(server, "create", R"("errorCode": 48)");
+  EXPECT_THAT(prepare(url, Prepare::kNow).summary, HasSubstr("was there already"));
+  EXPECT_THAT(prepare(url, Prepare::kNow).summary, HasSubstr("is made"));
+  EXPECT_THAT(prepare(url, Prepare::kNow).summary, HasSubstr("was there already"));
 }
 
 // As a user may write SIMBA_TEST_MONGODB_URL.
