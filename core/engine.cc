@@ -216,7 +216,7 @@ Engine::Inline Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
   return fly_inline(who, std::move(*ask), floor, out.now, deadline);
 }
 
-Engine::Inline Engine::renew_inline(const std::shared_ptr<Enrolled>& who) {
+Engine::Inline Engine::renew_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline) {
   Outbox out;
   out.caller = who.get();
   std::optional<Ask> ask;
@@ -232,7 +232,6 @@ Engine::Inline Engine::renew_inline(const std::shared_ptr<Enrolled>& who) {
   }
   flush(out);
   if (!ask) return came_to;
-  const LocalTime deadline = ask->deadline;
   return fly_inline(who, std::move(*ask), floor, out.now, deadline);
 }
 

@@ -105,8 +105,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void finish(const std::shared_ptr<Enrolled>& who);
   // The same; the caller's own thread makes the call.
   Inline finish_inline(const std::shared_ptr<Enrolled>& who);
-  // Extends a term now; the caller's own thread makes the call.
-  Inline renew_inline(const std::shared_ptr<Enrolled>& who);
+  // Extends a term now; the caller's own thread makes the call, which ends at this deadline or, if
+  // that is sooner, at its own.
+  Inline renew_inline(const std::shared_ptr<Enrolled>& who, LocalTime deadline);
 
   // Hears what the hook for events hears, all of one step at once, as long as the result lives; at
   // once, also where the hook has to wait. Quick, does not throw.

@@ -44,7 +44,9 @@ class Hold : public std::enable_shared_from_this<Hold> {
   // What to do about a term that this thread had, and that was lost since.
   enum class IfLost : std::uint8_t { kThrows, kSaysNo };
 
-  bool acquire(const Acquire& acquire, IfLost then);
+  // `patience` is that of `acquire`, for a lock that is held already; zero: as long as a call may
+  // take.
+  bool acquire(const Acquire& acquire, nanoseconds patience, IfLost then);
   void unlock() noexcept;
   // No I/O here. Nobody is left who would hold the client for it: whoever ends that waits for it.
   void unlock_soon() noexcept;

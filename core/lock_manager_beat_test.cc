@@ -371,6 +371,23 @@ TEST_F(LockManagerBeatTest, WhoLocksAgainHearsThatTheStoreRefusedAndTheNextIsANe
   EXPECT_THAT(heard, ::testing::ElementsAre("thrown", "thrown", "code", "code", "no", "no", "no"));
 }
 
+TEST_F(LockManagerBeatTest, LockingAgainTakesNoLongerThanItsPatience) {
+  LockManager::Lock& lock = hold("a", 30s);
+  std::error_code error;
+  const auto time_for = [&](const std::function<void()>& way) {
+    store->forget();
+    way();
+    return store->asked().at(0).deadline - executor->now();
+  };
+  const nanoseconds whole = time_for([&] { lock.lock(); });
+  EXPECT_GT(whole, 1s);
+  EXPECT_LE(time_for([&] { lock.try_lock_for(100ms); }), 100ms);
+  EXPECT_LE(time_for([&] { lock.try_lock_for(100ms, error); }), 100ms);
+  EXPECT_EQ(time_for([&] { lock.try_lock_for(1h); }), whole);
+  EXPECT_EQ(time_for([&] { lock.try_lock(); }), whole) << "one call, as long as it may take";
+  EXPECT_EQ(time_for([&] { lock.try_lock_for(0s); }), whole);
+}
+
 // The lease runs on, and so do the renewals.
 TEST_F(LockManagerBeatTest, LockingAgainWhileTheStoreIsAwayEndsNothing) {
   LockManager::Lock& lock = hold("a");

@@ -24,9 +24,11 @@ struct LockManager::Lock::State : std::enable_shared_from_this<State> {
   std::shared_ptr<core::Hold> mine_if_any() const;
   bool lock(const core::Hold::Acquire& how, const std::stop_token& stop = {}) {
     const auto hold = mine();
-    return !stop.stop_requested() && hold->acquire(how, IfLost::kThrows);
+    return !stop.stop_requested() && hold->acquire(how, nanoseconds::max(), IfLost::kThrows);
   }
-  bool try_lock(const core::Hold::Acquire& how) { return mine()->acquire(how, IfLost::kSaysNo); }
+  bool try_lock(const core::Hold::Acquire& how, nanoseconds patience = {}) {
+    return mine()->acquire(how, patience, IfLost::kSaysNo);
+  }
   void let_go() noexcept;
 
   const std::shared_ptr<core::Locks> locks;
@@ -109,7 +111,8 @@ bool LockManager::Lock::try_lock() {
 }
 
 bool LockManager::Lock::try_lock_for_ns(nanoseconds patience) {
-  return state_->try_lock([&](SimbaLocker& locker) { return locker.try_lock_for(patience); });
+  return state_->try_lock([&](SimbaLocker& locker) { return locker.try_lock_for(patience); },
+                          patience);
 }
 
 bool LockManager::Lock::lock(std::error_code& error) {
@@ -132,7 +135,7 @@ bool LockManager::Lock::try_lock(std::error_code& error) {
 bool LockManager::Lock::try_lock_for_ns(nanoseconds patience, std::error_code& error) {
   return core::coded(error, [&] {
     return state_->try_lock(
-        [&](SimbaLocker& locker) { return locker.try_lock_for(patience, error); });
+        [&](SimbaLocker& locker) { return locker.try_lock_for(patience, error); }, patience);
   });
 }
 

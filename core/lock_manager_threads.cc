@@ -71,12 +71,12 @@ bool Hold::is_forked() const { return session_->is_forked(); }
 
 // A lock that is locked again gets a new lease. One that was lost meanwhile is not taken anew under
 // the eyes of a caller who believes in the old term: it hears of it, and then may lock again.
-bool Hold::acquire(const Acquire& acquire, IfLost then) {
+bool Hold::acquire(const Acquire& acquire, nanoseconds patience, IfLost then) {
   if (!held_) {
     held_ = acquire(locker_);
     return held_;
   }
-  if (locker_.renew()) return true;
+  if (locker_.renew_for(patience)) return true;
   const Loss loss = locker_.term().loss();
   unlock();
   if (then == IfLost::kSaysNo) return false;

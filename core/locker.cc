@@ -38,6 +38,7 @@ struct SimbaLocker::State {
   void begin_use();
   // A try with the code of what kept it from being answered.
   bool unless_unanswered(std::error_code& error, const std::function<bool()>& acquires) const;
+  LocalTime call_deadline(Clock::time_point until) const;
 
   const std::shared_ptr<core::Session> session;
   const std::shared_ptr<core::Bell> bell = std::make_shared<core::Bell>();
@@ -48,7 +49,6 @@ struct SimbaLocker::State {
   bool contend(Clock::time_point until, const std::stop_token& stop);
   bool wait_for(Clock::time_point until, const std::stop_token& stop);
   LocalTime local_time(Clock::time_point until) const;
-  LocalTime call_deadline(Clock::time_point until) const;
   bool is_idle() const { return engine().phase(*who) == Phase::kIdle; }
   core::Engine& engine() const { return session->engine(); }
 };
@@ -206,10 +206,12 @@ bool SimbaLocker::try_lock_for_ns(nanoseconds patience) {
 void SimbaLocker::unlock() noexcept { state_->release(); }
 void SimbaLocker::unlock_soon() noexcept { state_->release_soon(); }
 
-bool SimbaLocker::renew() {
+bool SimbaLocker::renew() { return renew_for(nanoseconds::max()); }
+bool SimbaLocker::renew_for(nanoseconds patience) {
   core::Engine& engine = state_->session->engine();
   if (state_->use != State::Use::kHeld) return false;
-  return engine.renew_inline(state_->who) == Inline::kHeld;
+  const LocalTime deadline = state_->call_deadline(deadline_after(patience));
+  return engine.renew_inline(state_->who, deadline) == Inline::kHeld;
 }
 
 bool SimbaLocker::lock(std::error_code& error) {

@@ -98,8 +98,9 @@ void Schedule::hold_here(Actor& actor) {
 
 void Schedule::renew_here(Actor& actor) {
   Inline came_to{};
-  const bool lives = call_here(
-      actor, [&](core::Engine& engine, const auto& who) { came_to = engine.renew_inline(who); });
+  const bool lives = call_here(actor, [&](core::Engine& engine, const auto& who) {
+    came_to = engine.renew_inline(who, LocalTime::max());
+  });
   if (!lives) return;
   if (came_to == Inline::kHeld && !actor.who->term->is_in_ttl())
     violate("P1", actor.name + " was renewed and is not in its ttl");

@@ -91,6 +91,8 @@ class SIMBA_EXPORT SimbaLocker {
   void unlock_soon() noexcept;
   bool try_lock_for_ns(nanoseconds patience);
   bool try_lock_for_ns(nanoseconds patience, std::error_code& error);
+  // As renew(), with no more patience than a lock that waits so long.
+  bool renew_for(nanoseconds patience);
   struct State;
   std::shared_ptr<State> state_;
 };
