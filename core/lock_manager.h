@@ -36,7 +36,10 @@ class Hold : public std::enable_shared_from_this<Hold> {
   Hold(const Client& client, const std::string& id, const ContendOptions& options)
       : session_(client.session()), locker_(client, id, options) {}
 
-  bool is_held() const { return held_; }
+  bool is_held() const {
+    return held_;
+  }  // also when its term is lost, until its thread hears of it
+  bool owns() const { return held_ && locker_.is_owner(); }
   bool has_ended() const { return ended_; }  // its thread
   bool is_forked() const;
   const SimbaLocker& locker() const { return locker_; }
@@ -77,7 +80,7 @@ class Heart : public std::enable_shared_from_this<Heart> {
 
   void listen();
   void add(const std::string& id, const std::shared_ptr<Hold>& hold);
-  std::vector<std::shared_ptr<Hold>> held();
+  std::size_t held() const;
   void count_ended_thread() noexcept;
 
   Beat beat();
@@ -90,6 +93,7 @@ class Heart : public std::enable_shared_from_this<Heart> {
   void beat_elsewhere();
   bool holds(std::string_view id) const;  // needs guard_
   bool holds_any() const;                 // needs guard_
+  bool is_end_due();                      // needs guard_
   void sweep();                           // needs guard_
   void measure(Beat& beat);
   void clear(Beat& beat, const std::string& prefix);

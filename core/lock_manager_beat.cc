@@ -33,10 +33,11 @@ void Heart::listen() {
 
 // On the thread that made the call: only counts. One batch of renewals may be a beat.
 void Heart::hear(std::span<const Event> events) {
-  bool is_due = false;
+  bool is_due = false, ends = false;
   {
     const std::lock_guard lock(guard_);
     for (const Event& event : events) {
+      ends |= event.kind == Event::Kind::kReleased || event.kind == Event::Kind::kRevoked;
       const bool renewed = event.kind == Event::Kind::kRenewed;
       if (!renewed && event.kind != Event::Kind::kRenewalFailed) continue;
       if (!holds(event.mutex)) continue;
@@ -45,6 +46,7 @@ void Heart::hear(std::span<const Event> events) {
     }
     is_due = is_due && !beat_is_due_ && executor().now() >= next_beat_;
     beat_is_due_ |= is_due;
+    is_due |= ends && is_end_due();
   }
   if (is_due) beat_elsewhere();
 }
@@ -188,34 +190,37 @@ bool Heart::holds(std::string_view id) const {
   const auto [from, to] = holds_.equal_range(id);
   return std::any_of(from, to, [](const auto& each) {
     const auto hold = each.second.lock();
-    return hold && hold->is_held();
+    return hold && hold->owns();
   });
 }
 
 bool Heart::holds_any() const {
   return std::any_of(holds_.begin(), holds_.end(), [](const auto& each) {
     const auto hold = each.second.lock();
-    return hold && hold->is_held();
+    return hold && hold->owns();
   });
 }
 
-std::vector<std::shared_ptr<Hold>> Heart::held() {
-  std::vector<std::shared_ptr<Hold>> found;
+std::size_t Heart::held() const {
   const std::lock_guard lock(guard_);
-  for (const auto& [id, weak] : holds_) {
-    auto hold = weak.lock();
-    if (hold && hold->is_held()) found.push_back(std::move(hold));
-  }
-  return found;
+  return static_cast<std::size_t>(std::count_if(holds_.begin(), holds_.end(), [](const auto& each) {
+    const auto hold = each.second.lock();
+    return hold && hold->owns();
+  }));
 }
 
-// The next beat tells of it. Where no lock is left whose renewal would set that off, this does.
+// Of a beat that tells of threads that have ended: no lock is left whose renewal would set it off.
+bool Heart::is_end_due() {
+  return next_.released > 0 && !holds_any() && !std::exchange(end_is_told_, true);
+}
+
+// The next beat tells of it, or this one.
 void Heart::count_ended_thread() noexcept try {
   bool is_due = false;
   {
     const std::lock_guard lock(guard_);
     ++next_.released;
-    is_due = !holds_any() && !std::exchange(end_is_told_, true);
+    is_due = is_end_due();
   }
   if (is_due) beat_elsewhere();
 } catch (const std::exception& error) {

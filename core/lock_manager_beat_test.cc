@@ -315,6 +315,49 @@ TEST_F(LockManagerBeatTest, AThreadThatEndsWithTheLastLocksIsABeatOfItsOwn) {
   EXPECT_EQ(beats[1].released, 1u);
 }
 
+// Its thread has not heard of it yet; nothing renews it, so nothing would set off the beat.
+TEST_F(LockManagerBeatTest, ALockThatWasLostKeepsNobodyFromHearingOfAThreadThatEnded) {
+  const Term term = hold("kept").term();
+  client->evict("kept", term.wire_id(), term.token(), Eviction::kFreeNow);
+  executor->advance(10s);
+  ASSERT_FALSE(term.is_owner());
+  EXPECT_EQ(manager->held(), 0u);
+  beats.clear();
+  std::unique_ptr<LockManager::Lock> left;
+  std::thread([&] {
+    left = std::make_unique<LockManager::Lock>(manager->create_lock("left"));
+    left->lock();
+    EXPECT_EQ(manager->held(), 1u);
+  }).join();
+  executor->run();
+  ASSERT_EQ(beats.size(), 1u);
+  EXPECT_EQ(beats[0].released, 1u);
+}
+
+TEST_F(LockManagerBeatTest, WhenTheLastLockGoesAfterAThreadThatEndedABeatTellsOfThat) {
+  for (const bool is_lost : {true, false}) {
+    LockManager::Lock& kept = hold(is_lost ? "lost" : "unlocked");
+    const Term term = kept.term();
+    std::unique_ptr<LockManager::Lock> left;
+    std::thread([&] {
+      left = std::make_unique<LockManager::Lock>(manager->create_lock("left"));
+      left->lock();
+    }).join();
+    executor->run();
+    EXPECT_TRUE(beats.empty()) << "its next renewal will tell";
+    if (is_lost) {
+      client->evict("lost", term.wire_id(), term.token(), Eviction::kFreeNow);
+      executor->advance(10s);
+    } else {
+      kept.unlock();
+      executor->run();
+    }
+    ASSERT_EQ(beats.size(), 1u) << (is_lost ? "lost" : "unlocked");
+    EXPECT_EQ(beats[0].released, 1u);
+    beats.clear();
+  }
+}
+
 TEST_F(LockManagerBeatTest, TheDestructorOfALockDoesNoIoEither) {
   hold("a");
   store->forget();

@@ -195,8 +195,6 @@ void LockManager::clear_expired(std::optional<std::string> prefix) {
   locks_->heart()->set_prefix(std::move(prefix));
 }
 const TemporalAlignmentStrategy& LockManager::strategy() const { return locks_->strategy(); }
-std::size_t LockManager::held() const {
-  return locks_->is_forked() ? 0 : locks_->heart()->held().size();
-}
+std::size_t LockManager::held() const { return locks_->is_forked() ? 0 : locks_->heart()->held(); }
 
 }  // namespace simba::inline v0

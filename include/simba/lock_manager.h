@@ -105,7 +105,7 @@ class SIMBA_EXPORT LockManager {
   void clear_expired(std::optional<std::string> prefix);
 
   const TemporalAlignmentStrategy& strategy() const;
-  std::size_t held() const;  // locks, of all threads
+  std::size_t held() const;  // locks, of all threads; one whose term is lost does not count
 
   // From now on std::terminate (an exception that nobody catches) gives back what its thread holds,
   // of all managers, within a second, before it goes on as usual. What other threads hold runs out:
