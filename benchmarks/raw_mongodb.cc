@@ -17,18 +17,26 @@ constexpr std::int64_t kLastToken = 9223372036854775807;
   std::exit(2);
 }
 
+// clang-format off
 #define NOW "{", "$toLong", "$$NOW", "}"
+#define OURS "{", "$and", "[", "{", "$eq", "[", "$wireId", "$ownerId", "]", "}", \
+               "{", "$lt", "[", "{", "$max", "[", "$renewedAt", "$ttlMs", "]", "}", BCON_INT64(kLastToken), "]", "}", \
+               "]", "}"
+#define LEASE_END "{", "$cond", "[", OURS, \
+                    "{", "$min", "[", "$expiresAt", "{", "$add", "[", "$renewedAt", "$ttlMs", "]", "}", "]", "}", \
+                    "$expiresAt", "]", "}"
+// clang-format on
 
 // What the store sends, with its limits.
 bson_t* take_command(const char* collection, const char* mutex, const char* owner) {
   // clang-format off
 #define SAME "{", "$and", "[", "{", "$eq", "[", "$ownerId", "{", "$literal", BCON_UTF8(owner), "}", "]", "}", \
                "{", "$eq", "[", "$wireId", "{", "$literal", BCON_UTF8(owner), "}", "]", "}", \
-               "{", "$gte", "[", "$expiresAt", NOW, "]", "}", "]", "}"
+               "{", "$gte", "[", LEASE_END, NOW, "]", "}", "]", "}"
 #define TOKEN "{", "$ifNull", "[", "$token", BCON_INT64(0), "]", "}"
   return BCON_NEW("findAndModify", BCON_UTF8(collection),
     "query", "{", "_id", BCON_UTF8(mutex), "$expr", "{", "$or", "[",
-      "{", "$and", "[", "{", "$lt", "[", "$expiresAt", NOW, "]", "}",
+      "{", "$and", "[", "{", "$lt", "[", LEASE_END, NOW, "]", "}",
                         "{", "$lt", "[", TOKEN, BCON_INT64(kLastToken), "]", "}", "]", "}",
       SAME, "]", "}", "}",
     "update", "[", "{", "$set", "{",
@@ -124,7 +132,7 @@ std::int64_t RawMongodb::renew(const std::vector<std::string>& mutexes,
   fill(wires, owners);
   bson_t* command = BCON_NEW(
       "update", BCON_UTF8(collection_.c_str()), "updates", "[", "{", "q", "{", "$expr", "{", "$gte",
-      "[", "$expiresAt", NOW, "]", "}", "_id", "{", "$in", BCON_ARRAY(&ids), "}", "ownerId", "{",
+      "[", LEASE_END, NOW, "]", "}", "_id", "{", "$in", BCON_ARRAY(&ids), "}", "ownerId", "{",
       "$in", BCON_ARRAY(&wires), "}", "}", "u", "[", "{", "$set", "{", "ttlMs", BCON_INT64(kLease),
       "expiresAt", "{", "$add", "[", NOW, BCON_INT64(kLease), "]", "}", "ttlAt", "{", "$add", "[",
       NOW, BCON_INT64(kTtl), "]", "}", "renewedAt", NOW, "}", "}", "]", "multi", BCON_BOOL(true),

@@ -25,8 +25,8 @@ void read(const bson_t* document, const simba::Claim& claim) {
 // Our fields with values of any kind: raw bytes alone hardly ever spell their names.
 mongodb::Document make_document(FuzzedDataProvider& input) {
   mongodb::Document made;
-  for (const char* name :
-       {"ownerId", "expiresAt", "renewedAt", "now", "token", "wireId", "ttlAt", "acquiredAt"}) {
+  for (const char* name : {"ownerId", "expiresAt", "renewedAt", "ttlMs", "now", "token", "wireId",
+                           "ttlAt", "acquiredAt"}) {
     switch (input.ConsumeIntegralInRange(0, 4)) {
       case 0:
         made.text(name, simba::fuzz::id(input));

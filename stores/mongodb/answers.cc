@@ -1,5 +1,6 @@
 #include "stores/mongodb/answers.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,14 @@ StoreTime at(std::int64_t ms) { return StoreTime{milliseconds{ms}}; }
 std::optional<StoreTime> time_in(const bson_t* document, const char* name) {
   const auto ms = number_in(document, name);
   return ms ? std::optional(at(*ms)) : std::nullopt;
+}
+
+// When a lease of ours ends, as statements.h says.
+std::int64_t end_of_ours(const bson_t* document, std::int64_t expires) {
+  const auto renewed = number_in(document, "renewedAt"), lease = number_in(document, "ttlMs");
+  std::int64_t end = 0;
+  if (!renewed || !lease || __builtin_add_overflow(*renewed, *lease, &end)) return expires;
+  return std::min(expires, end);
 }
 
 }  // namespace
@@ -33,10 +42,10 @@ Observation read_document(const bson_t* document, const char* clock) {
   Observation seen;
   seen.now = at(*now);
   seen.owner.id = *owner;
-  seen.owner.transition_at = at(*expires);
   const std::int64_t token = number_in(document, "token").value_or(0);
   if (token < 0) refuse("token is negative");
   const bool ours = text_in(document, "wireId") == owner;
+  seen.owner.transition_at = at(ours ? end_of_ours(document, *expires) : *expires);
   if (ours || owner->empty()) seen.owner.token = static_cast<Token>(token);
   if (ours && !owner->empty()) {
     seen.owner.ttl_at = time_in(document, "ttlAt");

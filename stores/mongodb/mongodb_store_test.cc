@@ -153,6 +153,7 @@ TEST_F(MongodbStoreTest, ADocumentThatMakesNoSenseIsCorruptAndHarmsNoNeighbour) 
   command(R"({"insert": "$C", "documents": [
     {"_id": "number", "ownerId": 7, "ttlMs": 1, "expiresAt": 1},
     {"_id": "text", "ownerId": "x", "ttlMs": 1, "expiresAt": "soon"},
+    {"_id": "odd", "ownerId": "x", "ttlMs": 1, "expiresAt": 1, "wireId": "x", "renewedAt": "then"},
     {"_id": "full", "ownerId": "", "ttlMs": 0, "expiresAt": 0,
      "token": {"$numberLong": "9223372036854775807"}}]})");
   const std::vector<std::string_view> names{"good", "number", "text"};
@@ -165,6 +166,7 @@ TEST_F(MongodbStoreTest, ADocumentThatMakesNoSenseIsCorruptAndHarmsNoNeighbour) 
   }
   EXPECT_THAT(error_of([&] { take(*store, "text", "a~1"); }), HasSubstr("expiresAt"));
   EXPECT_THAT(error_of([&] { take(*store, "full", "a~1"); }), HasSubstr("end of its range"));
+  EXPECT_EQ(take(*store, "odd", "a~1").owner.id, "a~1") << "the four fields are in order";
 }
 
 TEST_F(MongodbStoreTest, WorksOnAPoolOfTheUser) {

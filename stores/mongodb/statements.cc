@@ -28,9 +28,37 @@ const Document& token_or_zero() {
   return token;
 }
 
+// That what it says of its lease is ours. Where one of the two is no number, their larger one is
+// above all numbers: nothing is counted with it.
+const Document& is_ours() {
+  static const Document numbers = Expression("$max").of("$renewedAt").of("$ttlMs").done();
+  static const Document ours = Expression("$and")
+                                   .of(Expression("$eq").of("$wireId").of("$ownerId").done())
+                                   .of(Expression("$lt").of(numbers).of(kLastToken).done())
+                                   .done();
+  return ours;
+}
+
+// Java's heartbeat puts off whatever it once held, without a look at the owner. So a lease of ours
+// ends when we said, where that is sooner. $min passes over what is missing.
+const Document& lease_end() {
+  static const Document said = Expression("$add").of("$renewedAt").of("$ttlMs").done();
+  static const Document end = Expression("$cond")
+                                  .of(is_ours())
+                                  .of(Expression("$min").of("$expiresAt").of(said).done())
+                                  .of("$expiresAt")
+                                  .done();
+  return end;
+}
+
+const Document& runs() {
+  static const Document running = Expression("$gte").of(lease_end()).of(now()).done();
+  return running;
+}
+
 const Document& is_free() {
   static const Document free = Expression("$and")
-                                   .of(Expression("$lt").of("$expiresAt").of(now()).done())
+                                   .of(Expression("$lt").of(lease_end()).of(now()).done())
                                    .of(Expression("$lt").of(token_or_zero()).of(kLastToken).done())
                                    .done();
   return free;
@@ -41,7 +69,7 @@ Document is_running_term_of(std::string_view wire_id) {
   return Expression("$and")
       .of(Expression("$eq").of("$ownerId").of(id).done())
       .of(Expression("$eq").of("$wireId").of(id).done())
-      .of(Expression("$gte").of("$expiresAt").of(now()).done())
+      .of(runs())
       .done();
 }
 
@@ -75,7 +103,8 @@ Document in(std::span<const std::string_view> values) {
 const Document& shown() {
   static const Document fields = [] {
     Document made;
-    for (const char* name : {"ownerId", "expiresAt", "wireId", "ttlAt", "acquiredAt", "token"}) {
+    for (const char* name :
+         {"ownerId", "expiresAt", "wireId", "ttlAt", "acquiredAt", "token", "ttlMs", "renewedAt"}) {
       made.number(name, 1);
     }
     made.document("now", now());
@@ -110,14 +139,11 @@ Document taken(const Claim& claim) {
   return fields;
 }
 
-Document lease_runs() {
-  return just("$expr", Expression("$gte").of("$expiresAt").of(now()).done());
-}
+Document lease_runs() { return just("$expr", runs()); }
 
 Document may_renew(const Claim& claim) {
   Document filter = is_term(claim.mutex, claim.wire_id, claim.token);
-  static const Document runs = Expression("$gte").of("$expiresAt").of(now()).done();
-  filter.document("$expr", runs);
+  filter.document("$expr", runs());
   return filter;
 }
 
@@ -134,9 +160,12 @@ Document released() {
   return fields;
 }
 
+// An empty owner looks like ours: what was left behind in a document of Java's must go.
 Document evicted() {
+  static const Document renewed_at =
+      Expression("$cond").of(is_ours()).of("$renewedAt").of("$$REMOVE").done();
   Document fields;
-  fields.text("ownerId", "").text("wireId", "");
+  fields.text("ownerId", "").text("wireId", "").document("renewedAt", renewed_at);
   return fields;
 }
 

@@ -13,7 +13,8 @@
 //   _id        the mutex
 //   ownerId    the owner's wire id; '' for nobody
 //   ttlMs      ttl + transition, milliseconds
-//   expiresAt  the end of the whole lease, milliseconds by the server's clock
+//   expiresAt  the end of the whole lease, milliseconds by the server's clock; renewedAt + ttlMs of
+//              ours, where that is sooner: Java's heartbeat puts it off unasked
 //   wireId     our part, believed only while it equals ownerId: another writer knows the first four
 //   ttlAt, acquiredAt, renewedAt   milliseconds by the server's clock
 //   token      the fencing token; it also counts when it is not believed
