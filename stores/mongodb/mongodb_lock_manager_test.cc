@@ -51,6 +51,21 @@ class MongodbLockManagerTest : public MongodbTest {
     strategy.beat_interval = 200ms;
     return strategy;
   }
+  // Renews nothing while a case lasts.
+  static TemporalAlignmentStrategy slow() {
+    TemporalAlignmentStrategy strategy;
+    strategy.lock_ttl = 90s;
+    strategy.beat_interval = 60s;
+    return strategy;
+  }
+  // A client whose calls to the store are counted.
+  static Client counted(std::shared_ptr<Store> store, std::atomic<int>& calls) {
+    ClientOptions heard;
+    heard.on_event = [&calls](const Event& event) {
+      if (event.kind == Event::Kind::kCalled) ++calls;
+    };
+    return Client(std::move(store), heard);
+  }
 };
 
 TEST_F(MongodbLockManagerTest, TheExampleOfTheArticle) {
@@ -115,6 +130,92 @@ TEST_F(MongodbLockManagerTest, TheHeartbeatRenewsMeasuresClearsAndGivesBack) {
   EXPECT_TRUE(eventually([&] { return observe(*store, "left").is_free(); }));
   ASSERT_TRUE(manager.time_delta());
   EXPECT_LT(std::chrono::abs(*manager.time_delta()), 1min);
+}
+
+TEST_F(MongodbLockManagerTest, LockingAgainPutsOffTheEndAndKeepsTheToken) {
+  const auto store = open();
+  const Client client(store);
+  LockManager::Lock lock = LockManager::of(client, slow()).create_lock("L1");
+  lock.lock();
+  const Observation first = observe(*store, "L1");
+  ASSERT_TRUE(eventually([&] { return observe(*store, "L1").now > first.now; }));
+  EXPECT_EQ(observe(*store, "L1").owner.transition_at, first.owner.transition_at);
+  EXPECT_TRUE(lock.try_lock());
+  const Observation again = observe(*store, "L1");
+  EXPECT_GT(again.owner.transition_at, first.owner.transition_at);
+  EXPECT_EQ(again.owner.id, first.owner.id);
+  EXPECT_EQ(again.owner.token, first.owner.token);
+  EXPECT_EQ(lock.token(), first.owner.token);
+  lock.unlock();
+  EXPECT_TRUE(observe(*store, "L1").is_free()) << "one is enough";
+}
+
+TEST_F(MongodbLockManagerTest, AWaitThatIsInterruptedLeavesNothingBehind) {
+  const auto store = open();
+  take(*store, "L1", "other~1");
+  std::atomic<int> calls{0};
+  const Client client = counted(store, calls);
+  LockManager manager = LockManager::of(client);
+  std::stop_source stop;
+  std::atomic<int> answer{-1};
+  std::jthread waiter([&] { answer = manager.create_lock("L1").lock(stop.get_token()) ? 1 : 0; });
+  ASSERT_TRUE(eventually([&] { return calls > 0; }));
+  EXPECT_EQ(answer, -1);
+  stop.request_stop();
+  EXPECT_TRUE(eventually([&] { return answer == 0; }));
+  EXPECT_EQ(observe(*store, "L1").owner.id, "other~1");
+  release(*store, "L1", "other~1");
+  LockManager::Lock lock = manager.create_lock("L1");
+  EXPECT_TRUE(lock.lock(std::stop_token{}));
+}
+
+// As Java's clean-up may do, or an operator.
+TEST_F(MongodbLockManagerTest, ATermWhoseDocumentWasDeletedEndsAndItsCallerHearsOfIt) {
+  const auto store = open();
+  const Client client(store);
+  LockManager::Lock lock = LockManager::of(client, brisk()).create_lock("L1");
+  lock.lock();
+  const Term term = lock.term();
+  command(R"({"delete": "$C", "deletes": [{"q": {"_id": "L1"}, "limit": 1}]})");
+  EXPECT_TRUE(eventually([&] { return term.lost().stop_requested(); }));
+  EXPECT_FALSE(lock.is_owner());
+  EXPECT_THAT(error_of([&] { lock.lock(); }), HasSubstr("'L1' was lost"));
+  lock.lock();
+  EXPECT_GT(lock.token(), term.token());
+  EXPECT_EQ(observe(*store, "L1").owner.id, lock.term().wire_id());
+}
+
+TEST_F(MongodbLockManagerTest, WhereNobodyIsWokenAWaiterAsksWithinTheLongestDelay) {
+  constexpr auto kSlack = 2s;  // for a busy machine
+  servers::MongodbSettings settings;
+  settings.kind = servers::MongodbSettings::Kind::kAlone;
+  std::unique_ptr<servers::MongodbServer> alone;
+  try {
+    servers::need_mongodb();
+    alone = std::make_unique<servers::MongodbServer>(settings);
+    alone->start();
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+  TemporalAlignmentStrategy strategy = slow();
+  strategy.max_delay = 300ms;
+  const Client client(open_mongodb(mongodb_options(alone->url())));
+  std::atomic<int> calls{0};
+  const Client other =
+      counted(open_mongodb(mongodb_options(alone->url({}, "appName=other"))), calls);
+  LockManager::Lock held = LockManager::of(client, strategy).create_lock("L1");
+  held.lock();
+  std::atomic<bool> has_it{false};
+  std::jthread waiter([&] {
+    LockManager::Lock lock = LockManager::of(other, strategy).create_lock("L1");
+    lock.lock();
+    has_it = true;
+  });
+  ASSERT_TRUE(eventually([&] { return calls > 10; })) << "its pauses have grown to the longest";
+  const LocalTime began = BootClock::now();
+  held.unlock();
+  EXPECT_TRUE(eventually([&] { return has_it.load(); }));
+  EXPECT_LT(BootClock::now() - began, strategy.max_delay + strategy.max_jitter + kSlack);
 }
 
 TEST_F(MongodbLockManagerTest, APoolOfTheUserHasOneManager) {
