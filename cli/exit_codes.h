@@ -14,8 +14,8 @@ inline constexpr int kUsage = 64;        // the command line, an option or a nam
 inline constexpr int kUnavailable = 69;  // the store cannot be used
 inline constexpr int kLost = 70;         // run: ownership ended first, the program was ended
 inline constexpr int kUnguarded = 71;    // run: the guardian is gone, the program was ended
-inline constexpr int kNotAcquired =
-    75;  // run: somebody else holds the mutex; trying later may help
+// run: somebody else holds the mutex; release: its owner holds it still; trying later may help
+inline constexpr int kNotAcquired = 75;
 inline constexpr int kCannotStart = 126;
 inline constexpr int kNotFound = 127;
 inline constexpr int kSignalled = 128;  // plus the signal's number

@@ -191,9 +191,13 @@ is shorter than it takes to look may be missed.
 
 Options:
   --json        one object per line: time (UTC), mutex, state (held, evicted, free), owner, label,
-                token
+                token, before_owner, before_token
   --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
   --config FILE the file with settings; see simba config --help
+
+Exit codes:
+  64 usage    69 store unavailable when it is first asked; later it is waited for
+  128 + n: signal n ended it, as 130 for ^C
 )";
 
 const char kRelease[] = R"(simba release [options] MUTEX
@@ -209,12 +213,14 @@ Options:
   --now         do not wait for the end of the lease. If the owner is alive after all, two own the
                 mutex until it asks the store again
   --token N     only if the owner has this token
-  --json        one object with the state afterwards, as simba show prints it
+  --json        one object with the state afterwards, as simba show prints it, and evicted_owner,
+                evicted_token, two_may_own (true after --now)
   --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
   --config FILE the file with settings; see simba config --help
 
 Exit codes:
   0 evicted    1 there was nobody to evict    64 usage    69 store unavailable
+  75 the owner holds it still: try again
 )";
 
 const char kInit[] = R"(simba init [options]

@@ -55,10 +55,46 @@ TEST_F(OperatingTest, NowDoesNotWaitForTheLease) {
 
 TEST_F(OperatingTest, AnEvictionWithoutNowKeepsTheLease) {
   const auto owner = hold("x", "first", long_lease());
+  const Json before = Json::parse(simba({"show", "--json", "x"}).out);
   const Json after = Json::parse(simba({"release", "--json", "x"}).out);
   EXPECT_EQ(after["state"], "evicted");
+  EXPECT_EQ(after.at("evicted_owner"), before["owner"]);
+  EXPECT_EQ(after.at("evicted_token"), before["token"]);
+  EXPECT_EQ(after.at("two_may_own"), false);
   EXPECT_GT(after["lease_left_ms"], 0);
   EXPECT_EQ(simba({"run", "--wait", "0", "x", "--", "true"}).code, exit_code::kNotAcquired);
+}
+
+TEST_F(OperatingTest, AsJsonNowSaysWhomItHitAndThatTwoMayOwn) {
+  const auto owner = hold("x", "first", long_lease());
+  const Json before = Json::parse(simba({"show", "--json", "x"}).out);
+  const Json after = Json::parse(simba({"release", "--json", "--now", "x"}).out);
+  EXPECT_EQ(after["state"], "free");
+  EXPECT_EQ(after.at("evicted_owner"), before["owner"]);
+  EXPECT_EQ(after.at("evicted_token"), before["token"]);
+  EXPECT_EQ(after.at("two_may_own"), true);
+}
+
+// Somebody who writes into the store by other means can do that.
+TEST_F(OperatingTest, AnOwnerWhoIsStillThereAfterwardsWasNotEvicted) {
+  const auto owner = hold("x", "first", long_lease());
+  Process trigger({"/usr/bin/sqlite3", file("locks.db"),
+                   "CREATE TRIGGER stay BEFORE UPDATE ON simba_mutex BEGIN SELECT RAISE(IGNORE); "
+                   "END"},
+                  {.directory = file("")});
+  ASSERT_EQ(trigger.wait(), 0) << trigger.err();
+  const Result text = simba({"release", "x"});
+  EXPECT_EQ(text.code, exit_code::kNotAcquired);
+  EXPECT_THAT(text.err, MatchesRegex("simba: 'x' is still held by first~[0-9a-v]+, token [0-9]+: "
+                                     "try again\n"));
+  EXPECT_THAT(text.out, IsEmpty());
+  const Result json = simba({"release", "--json", "--now", "x"});
+  EXPECT_EQ(json.code, exit_code::kNotAcquired);
+  const Json after = Json::parse(json.out);
+  EXPECT_EQ(after["state"], "held");
+  EXPECT_TRUE(after.at("evicted_owner").is_null());
+  EXPECT_TRUE(after.at("evicted_token").is_null());
+  EXPECT_EQ(after.at("two_may_own"), false);
 }
 
 TEST_F(OperatingTest, WhereNobodyOwnsNobodyIsEvicted) {
@@ -134,13 +170,32 @@ TEST_F(OperatingTest, WatchTellsAnEvictionFromAReleaseAndWhenItIsOver) {
   EXPECT_TRUE(
       eventually([&] { return json->out().find("\"state\":\"free\"") != std::string::npos; }));
   std::istringstream lines(json->out());
-  std::string held, evicted;
+  std::string held, evicted, free;
   std::getline(lines, held);
   std::getline(lines, evicted);
+  std::getline(lines, free);
+  EXPECT_TRUE(Json::parse(held).at("before_owner").is_null());
   const Json object = Json::parse(evicted);
   EXPECT_EQ(object["state"], "evicted");
   EXPECT_TRUE(object["owner"].is_null());
   EXPECT_TRUE(object["token"].is_null());
+  EXPECT_EQ(object.at("before_owner"), Json::parse(held)["owner"]);
+  EXPECT_EQ(object.at("before_token"), Json::parse(held)["token"]);
+  EXPECT_TRUE(Json::parse(free).at("before_owner").is_null()) << "its name was gone before";
+}
+
+TEST_F(OperatingTest, AsJsonWatchSaysWhoLeft) {
+  auto first = hold("x", "first");
+  const auto watching = start({"watch", "--json", "x"});
+  ASSERT_TRUE(eventually([&] { return watching->out().find("first~") != std::string::npos; }));
+  const std::string token = token_of("x");
+  first->signal(SIGTERM);
+  first->wait();
+  ASSERT_TRUE(eventually([&] { return watching->out().find("free") != std::string::npos; }));
+  const std::string all = watching->out();
+  const Json left = Json::parse(all.substr(all.find('\n')));
+  EXPECT_THAT(left.at("before_owner"), MatchesRegex("first~[0-9a-v]+"));
+  EXPECT_EQ(std::to_string(left.at("before_token").get<Token>()), token);
 }
 
 TEST_F(OperatingTest, WatchesAsJson) {

@@ -21,7 +21,7 @@ OwnerView::OwnerView(std::string name, const Observation& seen)
   }
 }
 
-std::string OwnerView::json() const {
+nlohmann::ordered_json OwnerView::fields() const {
   nlohmann::ordered_json object;
   object["mutex"] = mutex;
   object["state"] = state();
@@ -31,7 +31,11 @@ std::string OwnerView::json() const {
       held_for ? nlohmann::ordered_json(held_for->count()) : nlohmann::ordered_json();
   object["lease_left_ms"] = lease_left.count();
   object["token"] = token;
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return object;
+}
+
+std::string OwnerView::json() const {
+  return fields().dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace simba::cli

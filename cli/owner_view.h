@@ -1,5 +1,7 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <optional>
 #include <string>
 
@@ -21,6 +23,7 @@ struct OwnerView {
   Token token = 0;             // of the running term, or of the last one; 0: never held
 
   const char* state() const { return free ? "free" : owner.empty() ? "evicted" : "held"; }
+  nlohmann::ordered_json fields() const;
   // One JSON object, without a newline.
   std::string json() const;
 };

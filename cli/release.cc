@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "cli/chosen_store.h"
 #include "cli/commands.h"
 #include "cli/duration.h"
@@ -10,12 +12,12 @@
 namespace simba::cli {
 namespace {
 
+std::string named(const OwnerView& owner) {
+  return printable(owner.owner) + ", token " + std::to_string(owner.token);
+}
+
 std::string text_of(const OwnerView& before, const OwnerView& after, Eviction how) {
-  const std::string mutex = "'" + printable(before.mutex) + "'";
-  const std::string owner = printable(before.owner);
-  if (after.owner == before.owner) return mutex + " is still held by " + owner + ": try again\n";
-  const std::string taken =
-      mutex + " was taken from " + owner + ", token " + std::to_string(before.token);
+  const std::string taken = "'" + printable(before.mutex) + "' was taken from " + named(before);
   if (!after.owner.empty()) {
     return taken + "; " + printable(after.owner) + " has it now, token " +
            std::to_string(after.token) + '\n';
@@ -26,6 +28,36 @@ std::string text_of(const OwnerView& before, const OwnerView& after, Eviction ho
   }
   if (after.free) return taken + ", and is free\n";
   return taken + ": others may take it in at most " + print_bound(after.lease_left) + '\n';
+}
+
+bool is_evicted(const OwnerView& before, const OwnerView& after) {
+  return after.owner != before.owner;
+}
+
+// The state afterwards has no word of whom it hit.
+std::string json_of(const OwnerView& before, const OwnerView& after, Eviction how) {
+  using Json = nlohmann::ordered_json;
+  const bool evicted = is_evicted(before, after);
+  Json object = after.fields();
+  object["evicted_owner"] = evicted ? Json(before.owner) : Json();
+  object["evicted_token"] = evicted ? Json(before.token) : Json();
+  object["two_may_own"] = evicted && how == Eviction::kFreeNow;
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+int tell(const OwnerView& before, const OwnerView& after, const ReleaseCommand& command) {
+  const bool evicted = is_evicted(before, after);
+  if (!evicted) {
+    say("'" + printable(before.mutex) + "' is still held by " + named(before) + ": try again");
+  }
+  bool written = true;
+  if (command.format == Format::kJson) {
+    written = print(json_of(before, after, command.how));
+  } else if (evicted) {
+    written = print(text_of(before, after, command.how));
+  }
+  if (!written) return exit_code::kUnavailable;
+  return evicted ? exit_code::kOk : exit_code::kNotAcquired;
 }
 
 }  // namespace
@@ -45,10 +77,7 @@ int release(const ReleaseCommand& command) {
   }
   const OwnerView after(command.mutex,
                         client.evict(command.mutex, before.owner, before.token, command.how));
-  const bool is_json = command.format == Format::kJson;
-  const bool written = print(is_json ? after.json() + '\n' : text_of(before, after, command.how));
-  if (!written || after.owner == before.owner) return exit_code::kUnavailable;
-  return exit_code::kOk;
+  return tell(before, after, command);
 }
 
 }  // namespace simba::cli

@@ -100,9 +100,13 @@ std::string time_of_day(Zone zone, const char* format) {
   return std::string(text.data()) + fraction.data();
 }
 
-std::string json_of(const Sighting& seen) {
+// `before`: the owner until now, or empty.
+std::string json_of(const Sighting& seen, const Sighting& before) {
   const auto or_null = [](std::string_view value) {
     return value.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  const auto token_or_null = [](Token token) {
+    return token == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(token);
   };
   nlohmann::ordered_json object;
   object["time"] = time_of_day(Zone::kUtc, "%Y-%m-%dT%H:%M:%S") + 'Z';
@@ -110,11 +114,12 @@ std::string json_of(const Sighting& seen) {
   object["state"] = seen.is_evicted() ? "evicted" : seen.owner.empty() ? "free" : "held";
   object["owner"] = or_null(seen.owner);
   object["label"] = or_null(label_of(seen.owner));
-  object["token"] = seen.token == 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(seen.token);
+  object["token"] = token_or_null(seen.token);
+  object["before_owner"] = or_null(before.owner);
+  object["before_token"] = token_or_null(before.token);
   return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 
-// `before`: the owner until now, or empty.
 std::string text_of(const Sighting& seen, const Sighting& before) {
   const std::string time = styled(Style::kDim, time_of_day(Zone::kLocal, "%H:%M:%S"));
   const std::string mutex = time + "  " + printable(seen.mutex);
@@ -148,7 +153,7 @@ class Log {
   bool note(const Sighting& seen) {
     if (!is_news(seen)) return true;
     const Sighting before = std::exchange(last_[seen.mutex], {seen, BootClock::now()}).first;
-    return print(format_ == Format::kJson ? json_of(seen) : text_of(seen, before));
+    return print(format_ == Format::kJson ? json_of(seen, before) : text_of(seen, before));
   }
 
  private:
