@@ -177,6 +177,20 @@ TEST_F(ShortOutageTest, AScheduleBeginsNothingWhileItsRenewalIsLate) {
   EXPECT_THAT(schedule->err(), Not(HasSubstr("lost")));
 }
 
+TEST_F(OutageTest, ThatTheServerStandsStillIsSaidInTheProgressLine) {
+  const auto holder =
+      begin({"run", "--ttl", "1h", "x", "--", "sh", "-c", "echo $$ > pid; exec sleep 100"});
+  ASSERT_GT(pid_in("pid"), 0);
+  Shell shell(file(""), server().url("restart-guard=off"));
+  shell.type(tool() + " run --ttl 1h x -- true\n");
+  ASSERT_TRUE(shell.shows("waiting for x: held by ")) << shell.recent();
+  server().pause();
+  EXPECT_TRUE(shell.shows("waiting for x: the store does not answer: redis")) << shell.recent();
+  shell.look_anew();
+  server().resume();
+  EXPECT_TRUE(shell.shows("waiting for x: held by ")) << shell.recent();
+}
+
 // However long the lease is, and so the time that an answer could take: here 450 s.
 TEST_F(OutageTest, AServerThatStandsStillHoldsNobodyUpForLong) {
   const auto holder = begin({"run", "x", "--", "sh", "-c", "echo $$ > pid; exec sleep 100"});

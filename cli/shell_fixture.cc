@@ -34,6 +34,11 @@ Shell::~Shell() {
   waitpid(pid_, nullptr, 0);
 }
 
+void Shell::look_anew() {
+  read_screen();
+  seen_from_ = screen_.size();
+}
+
 void Shell::type(const std::string& keys) {
   seen_from_ = screen_.size();
   ASSERT_EQ(write(fd_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));

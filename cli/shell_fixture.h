@@ -25,7 +25,9 @@ class Shell {
   Shell& operator=(const Shell&) = delete;
 
   void type(const std::string& keys);
-  // Since the last keys.
+  // What is on the screen by now counts no more.
+  void look_anew();
+  // Since then, or since the last keys.
   bool shows(const std::string& text,
              std::chrono::milliseconds patience = std::chrono::seconds{60});
   std::string recent() const { return screen_.substr(seen_from_); }

@@ -47,6 +47,20 @@ TEST_F(TerminalTest, ShowsWhoItWaitsForAndCtrlCEndsTheWaiting) {
   EXPECT_THAT(shell.recent(), Not(HasSubstr("ran")));
 }
 
+TEST_F(TerminalTest, ShowsWhenItWillAskAndCtrlCEndsTheInitialDelay) {
+  shell.type("SIMBA_INITIAL_DELAY=90s " + run + "x -- echo r''an\n");
+  ASSERT_TRUE(shell.shows("waiting for x: it is asked for in 1 min ")) << shell.recent();
+  shell.look_anew();
+  EXPECT_TRUE(shell.shows("it is asked for in ")) << "it is painted once only";
+  EXPECT_TRUE(shell.shows(" s (initial-delay)")) << shell.recent();
+  shell.type(kCtrlC);
+  expect_code("130");
+  EXPECT_THAT(shell.recent(), Not(HasSubstr("ran")));
+  shell.type("SIMBA_INITIAL_DELAY=300ms " + run + "x -- echo r''an\n");
+  ASSERT_TRUE(shell.shows("ran\r")) << shell.recent();
+  EXPECT_THAT(shell.recent(), HasSubstr("(initial-delay)\r\x1b[Kran")) << "it is wiped away";
+}
+
 TEST_F(TerminalTest, ANewMutexWithANearNameIsSaidToAPersonOnly) {
   ASSERT_EQ(simba({"run", "app/nightly", "--", "true"}).code, 0);
   const std::string hint = "'app/nigthly' is new; did you mean 'app/nightly'?";
