@@ -43,6 +43,38 @@ TEST_F(ConfigTest, TheFileIsWhereItIsLookedFor) {
               HasSubstr("there is no file 'missing.yaml', which --config names"));
 }
 
+TEST_F(ConfigTest, OfSeveralFilesTheNearestIsReadAndNoOther) {
+  const std::string home = file("home").string();
+  const Words at_home{"HOME=" + home, "XDG_CONFIG_HOME="};
+  EXPECT_EQ(value("ttl", {}, at_home), "10s from default");
+  write("home/.config/simba/simba.yaml", "simba: {ttl: 20s, transition: 7s}\n");
+  EXPECT_EQ(value("ttl", {}, at_home), "20s from " + home + "/.config/simba/simba.yaml:1");
+  EXPECT_THAT(value("ttl", {}, {"HOME=" + home, "XDG_CONFIG_HOME=relative"}), HasSubstr("20s"))
+      << "a path that is not absolute is to be passed over";
+  write("xdg/simba/simba.yaml", "simba: {ttl: 21s}\n");
+  Words more{"HOME=" + home, "XDG_CONFIG_HOME=" + file("xdg").string()};
+  EXPECT_THAT(value("ttl", {}, more), HasSubstr("21s from " + file("xdg").string()));
+  EXPECT_EQ(value("transition", {}, more), "6s from default") << "two files were read";
+  write("simba.yaml", "simba: {ttl: 22s}\n");
+  EXPECT_EQ(value("ttl", {}, more), "22s from simba.yaml:1");
+  write("variable.yaml", "simba: {ttl: 23s}\n");
+  more.emplace_back("SIMBA_CONFIG=variable.yaml");
+  EXPECT_EQ(value("ttl", {}, more), "23s from variable.yaml:1");
+  write("flag.yaml", "simba: {ttl: 24s}\n");
+  EXPECT_EQ(value("ttl", {"--config", "flag.yaml"}, more), "24s from flag.yaml:1");
+}
+
+TEST_F(ConfigTest, EverySettingHasItsVariable) {
+  write("simba.yaml",
+        "simba: {id: a, ttl: 20s, transition: 7s, initial-delay: 1s, kill-after: 300ms}\n");
+  EXPECT_EQ(value("id", {}, {"SIMBA_ID=b"}), "b from SIMBA_ID");
+  EXPECT_EQ(value("ttl", {}, {"SIMBA_TTL=21s"}), "21s from SIMBA_TTL");
+  EXPECT_EQ(value("transition", {}, {"SIMBA_TRANSITION=8s"}), "8s from SIMBA_TRANSITION");
+  EXPECT_EQ(value("initial-delay"), "1s from simba.yaml:1");
+  EXPECT_EQ(value("initial-delay", {}, {"SIMBA_INITIAL_DELAY=2s"}), "2s from SIMBA_INITIAL_DELAY");
+  EXPECT_EQ(value("kill-after", {}, {"SIMBA_KILL_AFTER=400ms"}), "400ms from SIMBA_KILL_AFTER");
+}
+
 TEST_F(ConfigTest, WhatIsNoFileIsNotTakenForAnEmptyOne) {
   std::filesystem::create_directory(file("simba.yaml"));
   EXPECT_THAT(refusal(), HasSubstr("simba.yaml is a directory; settings are read from a file"));
