@@ -221,12 +221,15 @@ class Progress : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (mark.pos == begun_) throw YAML::ParserException(mark, "nothing of YAML begins like this");
     begun_ = mark.pos;
+    last_ = mark;
   }
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
   void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
-  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t,
-                const std::string&) override {}
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t,
+                const std::string&) override {
+    last_ = mark;
+  }
   void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
                        YAML::EmitterStyle::value) override {}
   void OnSequenceEnd() override {}
@@ -234,8 +237,11 @@ class Progress : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {}
   void OnMapEnd() override {}
 
+  YAML::Mark last() const { return last_; }
+
  private:
   int begun_ = -1;
+  YAML::Mark last_;  // where something was that has been understood
 };
 
 // Of YAML, for somebody who may know little of it.
@@ -257,11 +263,26 @@ void check_progress(const std::string& text) {
   while (parser.HandleNextDocument(progress)) continue;
 }
 
+// The parser takes the end of the file for a quote that is missing, and the settings before it for
+// text. What ends a document it refuses within quotes.
+void check_quotes(const std::string& text) {
+  std::istringstream in(text + "\n...\n");
+  YAML::Parser parser(in);
+  Progress progress;
+  try {
+    while (parser.HandleNextDocument(progress)) continue;
+  } catch (const YAML::Exception& error) {
+    if (error.msg != YAML::ErrorMsg::DOC_IN_SCALAR) return;
+    throw YAML::ParserException(progress.last(), "a quote is not closed");
+  }
+}
+
 }  // namespace
 
 ConfigFile::ConfigFile(const std::string& text, const std::string& name) : name_(name) {
   try {
     check_progress(text);
+    check_quotes(text);
     Reader reader(*this);
     const std::vector<YAML::Node> documents = YAML::LoadAll(text);
     if (!documents.empty()) reader.read(documents[0]);

@@ -235,6 +235,14 @@ TEST_F(ConfigTest, ASectionThatIsNotInUseIsCheckedToo) {
 TEST_F(ConfigTest, AFileThatIsNoYamlIsSaidInWordsOfOurs) {
   write("simba.yaml", "simba:\n\tttl: 10s\n");
   EXPECT_THAT(refusal(), HasSubstr("simba.yaml:2: a tab stands before the key"));
+  for (const char* quote : {"\"", "'"}) {
+    write("simba.yaml", std::string("simba:\n  ttl: 10s\n  id: ") + quote + "open\n");
+    EXPECT_THAT(refusal(), HasSubstr("simba.yaml:3: this is not YAML (a quote is not closed)"));
+    write("simba.yaml", std::string("simba:\n  id: ") + quote + "open\n  ttl: 10s\n");
+    EXPECT_THAT(refusal(), HasSubstr("simba.yaml:2: this is not YAML (a quote is not closed)"));
+  }
+  write("simba.yaml", "simba:\n  id: it's \"mine\"\n  ttl: 20s # don't\n...\n");
+  EXPECT_EQ(value("ttl"), "20s from simba.yaml:3");
   write("simba.yaml", "simba:\n  id: [open\n");
   EXPECT_THAT(refusal(), HasSubstr("this is not YAML ("));
   EXPECT_THAT(refusal(), HasSubstr("look at the quotes"));
