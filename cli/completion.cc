@@ -55,20 +55,36 @@ bool takes_mutex(const Command& command) {
 // Asked for when a word is completed; a store that does not answer is not waited for.
 constexpr const char* kMutexes = "timeout 2 simba ls --all --names 2> /dev/null";
 
+// Bash breaks words at : = and @ too, which names may have. What has no blank between is put
+// together again, up to the word in question; of that, only what bash names, $2, is its to replace.
+constexpr const char* kWholeWords =
+    "  local part typed=() line=$COMP_LINE\n"
+    "  for part in \"${COMP_WORDS[@]:0:COMP_CWORD+1}\"; do\n"
+    "    if [[ ${typed[*]} && $line == \"$part\"* && ($part || ! $line) ]]; then\n"
+    "      typed[-1]+=$part\n"
+    "    else\n"
+    "      typed+=(\"$part\")\n"
+    "    fi\n"
+    "    line=${line#*\"$part\"}\n"
+    "  done\n"
+    "  local at=$((${#typed[@]} - 1)) word=${typed[-1]}\n"
+    "  local before=${word%\"$2\"}\n";
+
 // After -- comes a program: whatever the shell knows of programs and files. Names of mutexes are
 // anybody's: they are compared, never expanded.
 std::string for_bash() {
-  std::string text =
-      "_simba() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} words='' mutexes='' name i\n"
-      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
-      "    if [[ ${COMP_WORDS[i]} == -- ]]; then\n"
+  std::string text = "_simba() {\n";
+  text += kWholeWords;
+  text +=
+      "  local words='' mutexes='' name i\n"
+      "  for ((i = 1; i < at; i++)); do\n"
+      "    if [[ ${typed[i]} == -- ]]; then\n"
       "      compopt -o default\n"
-      "      ((i + 1 < COMP_CWORD)) || mapfile -t COMPREPLY < <(compgen -c -- \"$word\")\n"
+      "      ((i + 1 < at)) || mapfile -t COMPREPLY < <(compgen -c -- \"$2\")\n"
       "      return\n"
       "    fi\n"
       "  done\n"
-      "  case $COMP_CWORD:${COMP_WORDS[COMP_CWORD-1]}:${COMP_WORDS[1]} in\n"
+      "  case $at:${typed[at-1]}:${typed[1]} in\n"
       "    1:*) words='" +
       names() + "' ;;\n    *:--config:* | *:--picture:*) compopt -o default && return ;;\n";
   for (const auto& [before, values] : kValues) {
@@ -84,7 +100,7 @@ std::string for_bash() {
          "  mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")\n"
          "  [[ $mutexes && $word != -* ]] || return\n"
          "  while IFS= read -r name; do\n"
-         "    [[ $name != \"$word\"* ]] || COMPREPLY+=(\"$(printf %q \"$name\")\")\n"
+         "    [[ $name != \"$word\"* ]] || COMPREPLY+=(\"$(printf %q \"${name#\"$before\"}\")\")\n"
          "  done < <(" +
          kMutexes +
          ")\n"

@@ -52,7 +52,9 @@ TEST_F(CompletionTest, BashLoadsItAndCompletes) {
         "export " + path() + "; source <(simba completion bash); COMP_WORDS=(simba";
     for (const std::string& word : typed) script += " '" + word + "'";
     script +=
-        "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); compopt() { echo files; }; _simba; "
+        "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_LINE=${COMP_WORDS[*]}; compopt() { echo "
+        "files; }; "
+        "_simba simba \"${COMP_WORDS[COMP_CWORD]}\"; "
         "printf '%s\\n' \"${COMPREPLY[@]}\"";
     Process bash({"/bin/bash", "-c", script},
                  {.directory = file(""), .environment = {"SIMBA_STORE=" + url()}});
@@ -70,6 +72,30 @@ TEST_F(CompletionTest, BashLoadsItAndCompletes) {
   EXPECT_THAT(offered({"ls", "--config", ""}), HasSubstr("files\n"));
   EXPECT_THAT(offered({"run", "x", "--", "lone"}), HasSubstr("files\nlone-program\n"));
   EXPECT_FALSE(std::filesystem::exists(file("harm"))) << "the name of a mutex was run";
+}
+
+// Its line editor takes more for the end of a word than blanks.
+TEST_F(CompletionTest, BashCompletesNamesInWhichItBreaksWords) {
+  for (const char* name : {"app:nightly", "app:other", "a=b:c@d:e", "app:with blank"}) {
+    ASSERT_EQ(simba({"run", name, "--", "true"}).code, 0);
+  }
+  Shell bash(file(""), url(), {path(), "TERM=dumb", "/bin/bash", "--norc", "--noprofile", "-i"});
+  bash.type("source <(simba completion bash); simba() { echo \"<$*>\"; }; echo lo''aded\n");
+  ASSERT_TRUE(bash.shows("loaded\r")) << bash.recent();
+  const auto expect_completed = [&](const std::string& typed, const std::string& full) {
+    bash.type("simba " + typed + "\t\n");
+    EXPECT_TRUE(bash.shows("<" + full + ">")) << bash.recent();
+  };
+  expect_completed("show app:ni", "show app:nightly");
+  expect_completed("show app:", "show app:");  // which of them?
+  expect_completed("show a=", "show a=b:c@d:e");
+  expect_completed("show a=b:c@", "show a=b:c@d:e");
+  expect_completed("show a=b:c@d", "show a=b:c@d:e");
+  expect_completed("show app:w", "show app:with blank");
+  expect_completed("show app:nightly --js", "show app:nightly --json");
+  expect_completed("lead app:nightly --restart al", "lead app:nightly --restart always");
+  expect_completed("run app:nightly -- lone", "run app:nightly -- lone-program");
+  expect_completed("show app/ni", "show app/nightly");
 }
 
 TEST_F(CompletionTest, FishLoadsItAndCompletes) {

@@ -25,7 +25,8 @@ class ManualTest : public ToolTest {
     Process bash(
         {"/bin/bash", "-c",
          "source <(" + tool() + " completion bash); compopt() { :; }; COMP_WORDS=(" + words +
-             "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _simba; echo \"${COMPREPLY[@]}\""},
+             "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMP_LINE=${COMP_WORDS[*]}; "
+             "_simba simba \"${COMP_WORDS[COMP_CWORD]}\"; echo \"${COMPREPLY[@]}\""},
         setting);
     EXPECT_EQ(bash.wait(), 0) << bash.err();
     return bash.out();
