@@ -67,6 +67,22 @@ TEST_F(OutsideTest, ASecretOfItsStoreIsKeptFromTheProgram) {
   }
 }
 
+// Whatever it is called.
+TEST_F(OutsideTest, APropertyThatIsSecretIsShownToNobody) {
+  configure("simba:\n  store: outside:orders\n  outside:\n    apikey: canary\n");
+  const Result settings = outside({"config"});
+  EXPECT_THAT(settings.out, HasSubstr("outside:orders?apikey=***"));
+  EXPECT_THAT(settings.out, ::testing::ContainsRegex("apikey +\\*\\*\\* +simba.yaml:4"));
+  EXPECT_THAT(settings.out + settings.err, Not(HasSubstr("canary")));
+  configure("");
+  const std::string url = "outside:orders?zone=eu&apikey=canary";
+  const Result typed = outside({"ls", "--store", url});
+  EXPECT_EQ(typed.code, exit_code::kUsage);
+  EXPECT_THAT(typed.err, HasSubstr("--store: the URL has a password"));
+  EXPECT_THAT(outside({"run", "x", "--", "env"}, {"SIMBA_STORE=" + url}).out,
+              HasSubstr("SIMBA_STORE=withheld:\n"));
+}
+
 TEST_F(OutsideTest, TheUrlHasTheLastWord) {
   configure("simba:\n  outside:\n    zone: eu\n");
   EXPECT_THAT(outside({"doctor", "--store", "outside:?zone=us"}).out,
@@ -82,8 +98,9 @@ TEST_F(OutsideTest, WhatItsSectionCannotHoldIsRefusedWithTheLine) {
   configure("simba:\n  store: outside:orders\n  outside:\n    zoen: eu\n");
   const Result result = outside({"config"});
   EXPECT_EQ(result.code, exit_code::kUsage);
-  EXPECT_THAT(result.err, HasSubstr("simba.yaml:4: 'zoen' is not known; did you mean 'zone'? It "
-                                    "can be enabled, ttl, transition, initial-delay, zone"));
+  EXPECT_THAT(result.err,
+              HasSubstr("simba.yaml:4: 'zoen' is not known; did you mean 'zone'? It "
+                        "can be enabled, ttl, transition, initial-delay, zone, apikey"));
   configure("simba:\n  store: outside:orders\n  outside:\n    enabled: false\n");
   EXPECT_THAT(outside({"config"}).err, HasSubstr("simba.outside.enabled is false"));
 }

@@ -4,11 +4,24 @@
 #include <array>
 #include <cctype>
 
+#include "simba/connect.h"
+
 namespace simba::cli {
 namespace {
 
-// By name: a parameter may be of a store from outside.
+// Of whichever store: the scheme of a URL may be mistyped.
+bool is_declared_secret(const std::string& name) {
+  const std::vector<StoreEntry> stores = registered_stores();
+  return std::any_of(stores.begin(), stores.end(), [&](const StoreEntry& store) {
+    return std::any_of(
+        store.properties.begin(), store.properties.end(),
+        [&](const StoreProperty& property) { return property.secret && property.name == name; });
+  });
+}
+
+// By name too: a store need not have declared it.
 bool means_secret(std::string name) {
+  if (is_declared_secret(name)) return true;
   std::transform(name.begin(), name.end(), name.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (name.ends_with("file") || name == "authsource" || name == "authmechanism") return false;

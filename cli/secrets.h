@@ -2,8 +2,8 @@
 
 #include <string>
 
-// Passwords in URLs: beside the user's name, and in parameters by what they are called, as one may
-// be of a store from outside.
+// Passwords in URLs: beside the user's name, and in parameters that a store has declared to be
+// secret or whose names say so.
 namespace simba::cli {
 
 bool has_password(const std::string& url);

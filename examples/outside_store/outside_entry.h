@@ -55,7 +55,8 @@ inline void add_to_registry() {
   entry.inspect = inspect;
   entry.secrets = secrets;
   entry.properties = {
-      {"zone", "eu or us", [](std::string_view value) { return value == "eu" || value == "us"; }}};
+      {"zone", "eu or us", [](std::string_view value) { return value == "eu" || value == "us"; }},
+      {.name = "apikey", .secret = true}};
   simba::register_store(std::move(entry));
 }
 

@@ -45,6 +45,7 @@ struct StoreProperty {
   std::string name;
   std::string allowed = "any text";                          // for errors: "it can be ..."
   std::function<bool(std::string_view value)> accepts = {};  // empty: anything
+  bool secret = false;  // the tool never prints it, and refuses it where others could read it
 };
 
 struct StoreEntry {
