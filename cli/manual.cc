@@ -96,8 +96,9 @@ std::string manual(const std::string& command, const std::string& help) {
   const std::string first = lines.empty() ? "" : lines[0];
   // "simba: what it is" or "simba run [options] ...", an empty line, and what it does.
   const std::string what = command.empty() ? first.substr(first.find(": ") + 2) : summary(lines, 2);
-  std::string page = ".TH " + upper(name) + " 1 \"\" \"simba " SIMBA_VERSION "\"\n.SH NAME\n" +
-                     name + " \\- " + escaped(what) + "\n.SH SYNOPSIS\n.nf\n" +
+  std::string page = ".TH " + upper(name) +
+                     " 1 \"" SIMBA_DATE "\" \"simba " SIMBA_VERSION "\"\n.SH NAME\n" + name +
+                     " \\- " + escaped(what) + "\n.SH SYNOPSIS\n.nf\n" +
                      (command.empty() ? "simba COMMAND [options] ..." : escaped(first)) +
                      "\n.fi\n.SH DESCRIPTION\n";
   Page body;

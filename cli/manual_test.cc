@@ -46,6 +46,17 @@ TEST_F(ManualTest, EachCommandHasAPage) {
   EXPECT_EQ(simba({"help", "--man", "nothing"}).code, exit_code::kUsage);
 }
 
+TEST_F(ManualTest, APageIsOfTheDayOfTheLastChange) {
+  const std::string changes = read_file(SIMBA_SOURCE "/CHANGELOG.md");
+  const std::regex entry("\n- (20[0-9]{2}-[0-9]{2}-[0-9]{2}): ");
+  std::string newest;
+  for (std::sregex_iterator each(changes.begin(), changes.end(), entry), end; each != end; ++each) {
+    newest = std::max(newest, (*each)[1].str());
+  }
+  EXPECT_THAT(simba({"help", "--man", "run"}).out,
+              StartsWith(".TH SIMBA\\-RUN 1 \"" + newest + "\" \"simba "));
+}
+
 TEST_F(ManualTest, EachCommandHasAPageThatIsInstalled) {
   const std::string listed = offered("simba ''");  // "help", and what help is for
   std::istringstream words(listed);
