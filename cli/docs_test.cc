@@ -75,7 +75,7 @@ std::string kinds_of(const std::string& line) {
   };
   becomes("[0-9]+:[0-9]+@[A-Za-z0-9-]+", "\x01");
   becomes("~[0-9a-v]{13}", "\x02");
-  becomes("[0-9.]+ (ms|s|min|h|d)( [0-9]+ (s|min|h))?", "\x03");
+  becomes(R"([0-9]+(\\\.[0-9]+)? (ms|s|min|h|d)( [0-9]+ (s|min|h))?)", "\x03");  // 6\.6 s
   becomes("[0-9]+", "[0-9]+");
   becomes("  +", " +");
   becomes("\x01", "[0-9]+:[0-9]+@[A-Za-z0-9.-]+");

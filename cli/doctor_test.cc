@@ -42,6 +42,14 @@ TEST_F(DoctorTest, LeavesNothingBehind) {
   EXPECT_EQ(simba({"ls", "--all"}).err, "simba: no mutex is held\n");
 }
 
+// There, in docs/tool.md, any figure would do: the version of SQLite is another one elsewhere.
+TEST_F(DoctorTest, ThePageShowsTheLeaseThatIsTheDefault) {
+  const std::string out = simba({"doctor"}).out;
+  const std::string lease = out.substr(0, out.find('\n') + 1);
+  EXPECT_THAT(lease, StartsWith("ok       lease "));
+  EXPECT_THAT(read_file(SIMBA_SOURCE "/docs/tool.md"), HasSubstr('\n' + lease));
+}
+
 TEST_F(DoctorTest, WhatIsMissingFailsAndIsNotMade) {
   const std::string other = file("other.db").string();
   const Result result = simba({"doctor", "--store", "sqlite:" + other});

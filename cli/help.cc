@@ -39,6 +39,10 @@ Where mutexes live:
   in SIMBA_STORE, or in a file that SIMBA_STORE_FILE names: everybody on the host can read command
   lines. 'simba config --help' tells of the file with settings.
 
+On a terminal:
+  headings and times are bold or dim, unless NO_COLOR is set to anything. TERM=dumb gets neither
+  that nor the line that says who is waited for.
+
 'simba COMMAND --help' shows more.
 )";
 
@@ -108,7 +112,10 @@ Options:
 INT, TERM, HUP and QUIT end the program (TERM, then KILL), release the mutex, and then simba lead by
 that signal. The program finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
 
-Exit codes: as simba run.
+Exit codes:
+  the program's own where its end is the end: 0, with --restart never whatever it is; 128 + n if
+  signal n ended it or simba lead, 126 and 127 if it could not be run, and
+  64 usage    69 store unavailable    71 guardian process lost, program ended
 )";
 
 const char kSchedule[] = R"(simba schedule WHEN [options] MUTEX -- PROGRAM [ARGUMENT...]
@@ -143,7 +150,9 @@ A run that fails is said and does not end the schedule. INT, TERM, HUP and QUIT 
 that runs (TERM, then KILL), release the mutex, and then simba schedule by that signal. The program
 finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
 
-Exit codes: 64, 69 and 71 as simba run. A program's own is said, and passed on to nobody.
+Exit codes:
+  64 usage    69 store unavailable    71 guardian process lost, program ended
+  128 + n if signal n ended it. A program's own is said, and passed on to nobody.
 )";
 
 const char kLs[] = R"(simba ls [options] [PREFIX]
@@ -163,11 +172,14 @@ Options:
                 held_for_ms, lease_left_ms, token
   --store URL   where the mutexes live; default: SIMBA_STORE, else sqlite:
   --config FILE the file with settings; see simba config --help
+
+Exit codes:
+  0 listed, also where none is held    64 usage    69 store unavailable
 )";
 
 const char kShow[] = R"(simba show [options] MUTEX
 
-Says who holds a mutex. Exit code 0: held (or evicted, its lease still running), 1: free.
+Says who holds a mutex.
 
   simba show nightly
   simba show --json nightly | jq .owner
@@ -178,6 +190,9 @@ Options:
                 lease_left_ms, token
   --store URL   where the mutex lives; default: SIMBA_STORE, else sqlite:
   --config FILE the file with settings; see simba config --help
+
+Exit codes:
+  0 held, or evicted with its lease still running    1 free    64 usage    69 store unavailable
 )";
 
 const char kWatch[] = R"(simba watch [options] MUTEX...
@@ -350,6 +365,9 @@ Options:
   --ttl DURATION
   --transition DURATION
   --kill-after DURATION
+
+Exit codes:
+  0 printed    64 usage, or a setting that cannot work
 )";
 
 const char kCompletion[] = R"(simba completion SHELL
@@ -359,6 +377,9 @@ Prints a script that completes commands, options and the names of mutexes, for b
   source <(simba completion bash)                    in ~/.bashrc
   simba completion zsh > ~/.zfunc/_simba             a directory in $fpath
   simba completion fish > ~/.config/fish/completions/simba.fish
+
+Exit codes:
+  0 printed    64 usage
 )";
 
 const char kVersion[] = R"(simba version [--json]
@@ -367,6 +388,9 @@ Prints the version of simba.
 
 Options:
   --json        one object: name, version
+
+Exit codes:
+  0 printed    64 usage
 )";
 
 }  // namespace simba::cli::help

@@ -14,6 +14,7 @@ namespace simba::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class ManualTest : public ToolTest {
@@ -107,6 +108,24 @@ TEST_F(ManualTest, TheHelpHasExactlyTheOptionsOfTheParser) {
     ++commands;
   }
   EXPECT_GE(commands, 14) << script;
+}
+
+TEST_F(ManualTest, TheHelpOfEachCommandHasItsExitCodes) {
+  std::istringstream words(offered("simba ''"));
+  for (std::string command; words >> command;) {
+    if (command == "help") continue;
+    const std::string help = simba({command, "--help"}).out;
+    const std::string codes = help.substr(std::min(help.find("\nExit codes:\n"), help.size()));
+    EXPECT_THAT(codes, HasSubstr("64 usage")) << command;
+    if (command == "run") continue;
+    EXPECT_THAT(codes, Not(HasSubstr(" 70 "))) << command << ": it waits for the next turn";
+  }
+}
+
+TEST_F(ManualTest, WhatATerminalGetsIsSaid) {
+  const std::string help = simba({"--help"}).out;
+  EXPECT_THAT(help, HasSubstr("NO_COLOR"));
+  EXPECT_THAT(help, HasSubstr("TERM=dumb"));
 }
 
 TEST_F(ManualTest, BashCompletesCommandsOptionsAndPrograms) {
