@@ -51,10 +51,10 @@ simba::ContendOptions lease() {
   return options;
 }
 
-std::atomic<bool> told_to_stop{false};
+std::atomic<int> told_to_stop{0};  // by this signal
 
 void stop_on(int signal) {
-  std::signal(signal, [](int) { told_to_stop = true; });
+  std::signal(signal, [](int by) { told_to_stop = by; });
 }
 
 // --- a contender --------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ int contend(const std::string& url, int pipe) {
   };
   simba::Scheduler scheduler{client, kMutex, simba::ScheduleConfig::rate(0ms, kPeriod), work};
   scheduler.start();
-  while (!told_to_stop) std::this_thread::sleep_for(2ms);
+  while (told_to_stop == 0) std::this_thread::sleep_for(2ms);
   const bool led = scheduler.is_owner();
   const std::int64_t begin = now();
   scheduler.stop();
@@ -118,7 +118,7 @@ class Narrator {
   }
   static double ms(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e6; }
   int fail(const std::string& why) const {
-    if (told_to_stop) return 128 + SIGINT;
+    if (told_to_stop != 0) return 128 + told_to_stop;
     print("31", "FAILED: " + why);
     return 1;
   }
@@ -153,7 +153,7 @@ void Narrator::print(const char* color, const std::string& text) const {
 }
 
 std::optional<Line> Narrator::listen() {
-  while (!told_to_stop && std::chrono::steady_clock::now() < began_ + kPatience) {
+  while (told_to_stop == 0 && std::chrono::steady_clock::now() < began_ + kPatience) {
     Line line{};
     if (read(pipe_[0], &line, sizeof line) == static_cast<ssize_t>(sizeof line)) {
       verdict_.hear(line);
@@ -238,7 +238,8 @@ std::filesystem::path private_directory() {
 }  // namespace
 
 int main() {
-  stop_on(SIGINT);  // what it made is cleared away then too
+  // What it made is cleared away then too.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) stop_on(signal);
   const std::filesystem::path directory = private_directory();
   int status = 1;
   try {

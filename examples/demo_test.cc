@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <map>
@@ -105,14 +106,16 @@ TEST_F(DemoTest, FailsWithinHalfAMinuteWhenNobodyTakesOver) {
   EXPECT_TRUE(leaves_nothing_behind());
 }
 
-TEST_F(DemoTest, CtrlCLeavesNothingBehind) {
-  const auto demo = begin();
-  ASSERT_TRUE(says(*demo, " leads, token ")) << demo->out() << demo->err();
-  const std::vector<pid_t> contenders = cli::children_of(demo->pid());
-  demo->signal(SIGINT);
-  EXPECT_EQ(demo->wait(), 130) << demo->out();
-  for (const pid_t contender : contenders) EXPECT_FALSE(cli::is_alive(contender));
-  EXPECT_TRUE(leaves_nothing_behind());
+TEST_F(DemoTest, WhatEndsItFromOutsideLeavesNothingBehind) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const auto demo = begin();
+    ASSERT_TRUE(says(*demo, " leads, token ")) << demo->out() << demo->err();
+    const std::vector<pid_t> contenders = cli::children_of(demo->pid());
+    demo->signal(signal);
+    EXPECT_EQ(demo->wait(), 128 + signal) << demo->out();
+    for (const pid_t contender : contenders) EXPECT_FALSE(cli::is_alive(contender));
+    EXPECT_TRUE(leaves_nothing_behind()) << strsignal(signal);
+  }
 }
 
 // The pipe of which a process has both ends.
