@@ -123,7 +123,9 @@ std::optional<Error> trouble_in(const bson_t* hello, const std::string& where) t
 }
 
 Error trouble_of(const bson_error_t& error, const std::string& where) {
-  if (is_unproven(error.message)) return unproven(error.message, where);
+  if (is_unproven(error.message)) {
+    return {Errc::kMisconfigured, unproven(error.message, where).what()};
+  }
   return {Errc::kUnreachable, *error.message != 0 ? error.message : "no reason given"};
 }
 

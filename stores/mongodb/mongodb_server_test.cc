@@ -388,7 +388,7 @@ TEST_F(MongodbServerTest, AServerThatTheDriverDoesNotSpeakToIsNotWaitedFor) {
   server.start();
   Relay relay(server.port());
   relay.lie([](std::string_view said) {
-    const std::string name("maxWireVersion", 15);  // and the zero behind it
+    const std::string name = std::string("maxWireVersion") + '\0';
     std::string told(said);
     if (const auto at = told.find(name); at != told.npos) told[at + name.size()] = 5;
     return told;

@@ -12,7 +12,6 @@ using servers::MongodbServer;
 using servers::MongodbSettings;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::StartsWith;
 
 class MongodbTlsTest : public OwnMongodbTest {
