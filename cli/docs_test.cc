@@ -178,7 +178,7 @@ class DocsTest : public ToolTest {
       if (!std::regex_search(text, found, call)) continue;
       const std::string command = found[2];
       // Pictures and what is printed have the word too.
-      const bool is_typed = text.starts_with("simba ") && block.language != "";
+      const bool is_typed = text.starts_with("simba ") && !block.language.empty();
       if (command == "help" || (!is_typed && help_of(command).empty())) continue;
       EXPECT_NE(help_of(command), "") << where << ": " << line;
       std::istringstream words(found.suffix().str());
@@ -218,7 +218,7 @@ class DocsTest : public ToolTest {
           std::all_of(block.lines.begin(), block.lines.end(),
                       [](const auto& line) { return nlohmann::json::accept(line); });
       EXPECT_TRUE(is_each || nlohmann::json::accept(text_of(block))) << where;
-    } else if (block.language != "sh" && block.language != "yaml" && block.language != "") {
+    } else if (block.language != "sh" && block.language != "yaml" && !block.language.empty()) {
       EXPECT_TRUE(kElsewhere.contains(block.language)) << where << ": nothing looks at it";
     }
     if (!kElsewhere.contains(block.language) && block.language != "json") check_words(where, block);

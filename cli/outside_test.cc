@@ -53,13 +53,12 @@ TEST_F(OutsideTest, ItsPropertiesStandInItsSectionAndReachIt) {
 // What is ours, and what is the program's.
 TEST_F(OutsideTest, ASecretOfItsStoreIsKeptFromTheProgram) {
   const Words environment{"OUTSIDE_PASSWORD=canary", "PGPASSWORD=of-the-program"};
+  const std::string script =  // the last of them does not end by itself
+      "env > seen; [ $0 != schedule ] || kill $(cut -d ' ' -f 4 /proc/$PPID/stat)";
   const std::vector<Words> all{{"run"}, {"lead"}, {"schedule", "--every", "1h"}};
   for (const Words& each : all) {
     Words words = each;
-    words.insert(words.end(), {"--store", "outside:", "x", "--", "sh", "-c",
-                               "env > seen; [ $0 != schedule ] || "  // which does not end by itself
-                               "kill $(cut -d ' ' -f 4 /proc/$PPID/stat)",
-                               each[0]});
+    words.insert(words.end(), {"--store", "outside:", "x", "--", "sh", "-c", script, each[0]});
     outside(words, environment);
     EXPECT_THAT(read_file(file("seen")), Not(HasSubstr("canary"))) << each[0];
     EXPECT_THAT(read_file(file("seen")), HasSubstr("PGPASSWORD=of-the-program")) << each[0];
