@@ -64,7 +64,8 @@ bool FileGuard::shares_memory() const {
   std::error_code trouble;
   for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", trouble)) {
     struct stat info {};
-    const int descriptor = std::atoi(each.path().filename().c_str());
+    const auto descriptor =
+        static_cast<int>(std::strtol(each.path().filename().c_str(), nullptr, 10));
     if (fstat(descriptor, &info) == 0 && FileId{info.st_dev, info.st_ino} == expected) return true;
   }
   return static_cast<bool>(trouble);  // who cannot look cannot say no
