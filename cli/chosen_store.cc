@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <chrono>
 #include <iterator>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -65,32 +63,6 @@ auto naming(const Configured& store, Work work) {
   }
 }
 
-// As a file is in which nobody ever held anything. Never contended for.
-class EmptyStore : public Store {
- public:
-  const StoreTraits& traits() const override { return traits_; }
-  Answers contend(std::span<const Claim>, LocalTime) override { refuse(); }
-  Answers release(std::span<const Claim>, LocalTime) override { refuse(); }
-  Answers observe(std::span<const std::string_view> mutexes, LocalTime) override {
-    const auto now = std::chrono::floor<milliseconds>(BootClock::now().time_since_epoch());
-    return Answers(mutexes.size(), Observation{MutexOwner::none(), StoreTime{now}});
-  }
-  Observation evict(std::string_view, std::string_view, Token, Eviction, LocalTime) override {
-    refuse();
-  }
-  std::unique_ptr<Watch> watch(std::string_view, std::string_view, std::function<void()>) override {
-    return nullptr;
-  }
-  std::vector<Listed> list(std::string_view, std::string_view, std::size_t, LocalTime) override {
-    return {};
-  }
-
- private:
-  [[noreturn]] static void refuse() { throw Error(Errc::kMisuse, "there is no store yet"); }
-
-  const StoreTraits traits_{"store", 255, 255};
-};
-
 }  // namespace
 
 void check_scheme(const Configured& store) {
@@ -126,7 +98,7 @@ Client open_to_look(const Configured& store) {
   const std::string missing = missing_in(store);
   if (missing.empty()) return open_client(store);
   say(missing);
-  return Client(std::make_shared<EmptyStore>());
+  return connect("memory:");  // in which nobody ever held anything
 }
 
 std::string missing_in(const Configured& store) {
