@@ -8,6 +8,7 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -62,6 +63,8 @@ class LentLineSource : public LendableSource {
       const std::string word = line_->news.front();
       line_->news.pop_front();
       if (word == "cut") throw Error(Errc::kUnreachable, "cut");
+      // Not enough memory, say, in a waiter's turn: the reader's has no end.
+      if (word == "odd" && until != LocalTime::max()) throw std::runtime_error("odd");
       return hint(word);
     }
   }
@@ -233,6 +236,18 @@ TEST_F(TurnsTest, WhatAWaiterFindsLostIsOpenedAgain) {
     return !listen();
   }));
   EXPECT_TRUE(eventually([&] { return troubles > 0 && line->opened > 1; }));
+  EXPECT_TRUE(eventually([&] {
+    line->say("report");
+    return listen() && is_told_here();
+  }));
+}
+
+TEST_F(TurnsTest, WhateverAWaiterMeetsItsTurnEnds) {
+  ASSERT_TRUE(eventually([&] { return listen(); }));
+  ASSERT_TRUE(eventually([&] {
+    line->say("odd");
+    return !listen();
+  }));
   EXPECT_TRUE(eventually([&] {
     line->say("report");
     return listen() && is_told_here();

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 
 namespace simba::kit {
@@ -57,6 +58,8 @@ bool Turns::listen(int interrupt, LocalTime until, const Source::Hint& hint) {
     source.read_until(interrupt, until, hint);
   } catch (const Error& error) {
     trouble = error;
+  } catch (const std::exception& error) {  // whatever it was, the next turn is not its own
+    trouble = Error(Errc::kUnreachable, error.what());
   }
   lock.lock();
   reads_ = Who::kNobody;
