@@ -27,17 +27,6 @@ Duel locker_against_raw(const Server& server, double seconds) {
       server.url(), [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
 
-Duel locker_against_seed(const Server& server, double seconds) {
-  RawPair<RawMysql> seed{{server.port(), "seed"}}, seed_again{{server.port(), "seed_again"}};
-  seed(), seed_again();  // make the rows
-  const auto pair = [](RawMysql& db) {
-    expect(db.take_by_transaction(kMutex, kOwner) && db.release_by_text(kMutex, kOwner),
-           "the seeds' loop did not get the mutex");
-  };
-  return locker_against(
-      server.url(), [&] { pair(seed.db); }, [&] { pair(seed_again.db); }, seconds);
-}
-
 class RawBall : public Ball {
  public:
   RawBall(std::uint16_t port, const std::string& table, std::string owner)
@@ -84,8 +73,7 @@ void mysql_seed(const Settings& settings, Report& report) {
   constexpr const char* kName = "mysql lock+unlock, raw is the seeds' way";
   const auto server = start(kName, report);
   if (!server) return;
-  const auto measure = [&](double seconds) { return locker_against_seed(*server, seconds); };
-  add_row(*server, report, kName, measure, settings.seconds, kSeedTarget);
+  add_seed_row<RawMysql>(*server, server->port(), report, kName, settings.seconds, kSeedTarget);
 }
 
 void mysql_lost(const Settings& settings, Report& report) {

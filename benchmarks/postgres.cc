@@ -28,17 +28,6 @@ Duel locker_against_raw(const std::string& url, double seconds) {
       url, [&] { raw(); }, [&] { raw_again(); }, seconds);
 }
 
-Duel locker_against_seed(const std::string& url, double seconds) {
-  RawPair<RawPostgres> seed{{url, "seed"}}, seed_again{{url, "seed_again"}};
-  seed(), seed_again();  // make the rows
-  const auto pair = [](RawPostgres& db) {
-    expect(db.take_by_transaction(kMutex, kOwner) && db.release(kMutex, kOwner, 0),
-           "the seeds' loop did not get the mutex");
-  };
-  return locker_against(
-      url, [&] { pair(seed.db); }, [&] { pair(seed_again.db); }, seconds);
-}
-
 class RawBall : public Ball {
  public:
   RawBall(const std::string& url, const std::string& table, std::string owner)
@@ -83,8 +72,7 @@ void postgres_seed(const Settings& settings, Report& report) {
   constexpr const char* kName = "postgres lock+unlock, raw is the seeds' way";
   const auto server = start(kName, report);
   if (!server) return;
-  const auto measure = [&](double seconds) { return locker_against_seed(server->url(), seconds); };
-  add_row(*server, report, kName, measure, settings.seconds, kSeedTarget);
+  add_seed_row<RawPostgres>(*server, server->url(), report, kName, settings.seconds, kSeedTarget);
 }
 
 void postgres_lost(const Settings& settings, Report& report) {

@@ -210,7 +210,7 @@ bool RawMysql::take_by_transaction(const std::string& mutex, const std::string& 
   return mine;
 }
 
-bool RawMysql::release_by_text(const std::string& mutex, const std::string& owner) {
+bool RawMysql::release_by_statement(const std::string& mutex, const std::string& owner) {
   ask(with_table(
       "UPDATE {table} SET acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', "
       "version = version + 1 WHERE mutex = '" +

@@ -28,7 +28,7 @@ class RawMysql {
   // The seeds' way, as their driver does it: the text of BEGIN, UPDATE, SELECT, COMMIT. False:
   // somebody else has it.
   bool take_by_transaction(const std::string& mutex, const std::string& owner);
-  bool release_by_text(const std::string& mutex, const std::string& owner);
+  bool release_by_statement(const std::string& mutex, const std::string& owner);
 
   // From now on a release of this mutex ends wait_for_ring().
   void wait_at_bell(const std::string& mutex);

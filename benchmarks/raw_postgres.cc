@@ -67,6 +67,11 @@ constexpr const char* kSeedUpdate = R"(
     version = version + 1, fencing_token = fencing_token + 1
   WHERE mutex = $1 AND (transition_at < {now} OR (owner_id = $2 AND transition_at > {now})))";
 
+constexpr const char* kSeedRelease = R"(
+  UPDATE {table} SET
+    acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '', version = version + 1
+  WHERE mutex = $1 AND owner_id = $2)";
+
 constexpr const char* kSeedSelect = R"(
   SELECT acquired_at, ttl_at, transition_at, owner_id, version, {now} FROM {table}
   WHERE mutex = $1)";
@@ -99,6 +104,7 @@ RawPostgres::RawPostgres(const std::string& conninfo, const std::string& table)
   prepare("release", kRelease, std::size(release), release);
   prepare("seed_update", kSeedUpdate, std::size(update), update);
   prepare("seed_select", kSeedSelect, 1, update);
+  prepare("seed_release", kSeedRelease, 2, update);
 }
 
 RawPostgres::~RawPostgres() { PQfinish(connection_); }
@@ -150,15 +156,25 @@ bool RawPostgres::release(const std::string& mutex, const std::string& owner, st
   return freed;
 }
 
+bool RawPostgres::changes_one(const char* name, int parameters, const char* const* values) {
+  PGresult* result = run(name, parameters, values);
+  const bool one = std::string(PQcmdTuples(result)) == "1";
+  PQclear(result);
+  return one;
+}
+
 bool RawPostgres::take_by_transaction(const std::string& mutex, const std::string& owner) {
   execute("BEGIN");
   const char* values[] = {mutex.c_str(), owner.c_str(), kTtlMs, kLeaseMs};
-  PGresult* updated = run("seed_update", std::size(values), values);
-  const bool mine = std::string(PQcmdTuples(updated)) == "1";
-  PQclear(updated);
+  const bool mine = changes_one("seed_update", std::size(values), values);
   PQclear(run("seed_select", 1, values));
   execute("COMMIT");
   return mine;
+}
+
+bool RawPostgres::release_by_statement(const std::string& mutex, const std::string& owner) {
+  const char* values[] = {mutex.c_str(), owner.c_str()};
+  return changes_one("seed_release", std::size(values), values);
 }
 
 void RawPostgres::listen() { execute("LISTEN " + table_); }

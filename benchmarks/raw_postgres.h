@@ -23,8 +23,10 @@ class RawPostgres {
   // The token; 0 when somebody else has it: then the row was read, as a waiter must.
   std::int64_t take(const std::string& mutex, const std::string& owner);
   bool release(const std::string& mutex, const std::string& owner, std::int64_t token);
-  // The seeds' way: BEGIN, UPDATE, SELECT, COMMIT; false: somebody else has it.
+  // The seeds' way: BEGIN, UPDATE, SELECT, COMMIT, and an UPDATE that flushes too. False: somebody
+  // else has it.
   bool take_by_transaction(const std::string& mutex, const std::string& owner);
+  bool release_by_statement(const std::string& mutex, const std::string& owner);
 
   void listen();
   void wait_for_notification();
@@ -34,6 +36,7 @@ class RawPostgres {
   void execute(const std::string& sql);
   std::string with_table(std::string sql) const;
   pg_result* run(const char* name, int parameters, const char* const* values);
+  bool changes_one(const char* name, int parameters, const char* const* values);
 
   pg_conn* connection_;
   const std::string table_;

@@ -11,7 +11,7 @@ enum class Verdict {
   kFigure,  // no target: for information
   kMet,
   kMissed,
-  kVoid,     // the raw loop differed from itself: says nothing
+  kVoid,     // says nothing: the raw loop differed from itself, or cannot reach the target either
   kSkipped,  // what it measures is not there
 };
 

@@ -41,6 +41,19 @@ void add_row(const servers::Server& server, Report& report, const char* name,
   report.add(row_of(name, both.pinned, &both.unpinned, target));
 }
 
+void add_row_with_wall(const servers::Server& server, Report& report, const char* name,
+                       const Measure& measure, const Measure& wall, double seconds, double target) {
+  const Both both = measure_both(server, measure, seconds, seconds / 2);
+  Row row = row_of(name, both.pinned, &both.unpinned, target);
+  const Pinned pin;
+  bring_here(server);
+  const Duel reached = wall(seconds / 2);
+  row.note = "the raw statements of the store reach " + fixed(reached.ratio(), 3) + " (A/A " +
+             fixed(reached.a_to_a(), 3) + ")";
+  if (row.verdict == Verdict::kMissed && reached.ratio() < target) row.verdict = Verdict::kVoid;
+  report.add(row);
+}
+
 void add_hand_over_row(const servers::Server& server, Report& report, const char* name,
                        const std::function<Duel(const std::string& game)>& play,
                        std::optional<double> target) {

@@ -41,6 +41,11 @@ Both measure_both(const servers::Server& server, const Measure& measure, double 
 void add_row(const servers::Server& server, Report& report, const char* name,
              const Measure& measure, double seconds, std::optional<double> target);
 
+// As add_row(), of a target that the raw driver may miss too, doing the same: then the row says
+// nothing. `wall` measures the driver.
+void add_row_with_wall(const servers::Server& server, Report& report, const char* name,
+                       const Measure& measure, const Measure& wall, double seconds, double target);
+
 // `play` gets a name for its game.
 void add_hand_over_row(const servers::Server& server, Report& report, const char* name,
                        const std::function<Duel(const std::string& game)>& play,
