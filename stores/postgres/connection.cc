@@ -29,13 +29,24 @@ bool is_good(const Result& result) {
   return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
+// The server says by this warning alone that what it has acknowledged is on no standby: somebody
+// cancelled its wait. Its text depends on the language, the place in its source does not.
+bool tells_of_no_standby(const PGresult* notice) {
+  const char* const function = PQresultErrorField(notice, PG_DIAG_SOURCE_FUNCTION);
+  return function != nullptr && std::string_view(function) == "SyncRepWaitForLSN";
+}
+
 }  // namespace
 
 Connection::Connection(Endpoint& endpoint, const kit::StopSignal& stop)
     : endpoint_(endpoint), connection_(connect_to_any(stop)) {
   PQsetErrorVerbosity(get(), PQERRORS_VERBOSE);
   PQsetNoticeReceiver(
-      get(), [](void*, const PGresult*) {}, nullptr);
+      get(),
+      [](void* gave_up, const PGresult* notice) {
+        if (tells_of_no_standby(notice)) *static_cast<bool*>(gave_up) = true;
+      },
+      &gave_up_standby_);
   PQsetnonblocking(get(), 1);
   look_around(BootClock::now() + endpoint_.connect_timeout());
 }
@@ -136,12 +147,14 @@ Result Connection::run(const Statement& statement, const Parameters& parameters,
   }
   // Settings of the session behind a pooler are somebody else's.
   const bool limits = !pooled_ && !is_fitting(limit_, left);
+  gave_up_standby_ = false;
   Result result = limits ? ask_limited(statement, parameters, deadline, limit_for(left))
                          : ask(statement, parameters, deadline);
   // A table that was there is not, or is another one: a new connection looks for it, or makes it.
   broken_ = broken_ || sql_state(result.get()).starts_with("42P01") ||
             sql_state(result.get()).starts_with("42703");
   check(result);
+  check_kept();
   return result;
 }
 
@@ -159,9 +172,7 @@ Result Connection::ask(const Statement& statement, const Parameters& parameters,
                        LocalTime deadline) {
   send(statement, parameters);
   flush(deadline);
-  Result result(next(deadline), endpoint_.where());
-  drain(deadline);
-  return result;
+  return answer(deadline);
 }
 
 // A statement cannot limit its own time, but one before it in the same flight can. The two are one
@@ -181,8 +192,7 @@ Result Connection::ask_limited(const Statement& statement, const Parameters& par
 Result Connection::execute(const std::string& sql, LocalTime deadline) {
   check_sent(PQsendQuery(get(), sql.c_str()));
   flush(deadline);
-  Result result(next(deadline), endpoint_.where());
-  drain(deadline);
+  Result result = answer(deadline);
   check(result);
   return result;
 }
@@ -244,12 +254,15 @@ PGresult* Connection::next(LocalTime deadline) {
   return PQgetResult(get());
 }
 
-// An answer ends with nothing.
-void Connection::drain(LocalTime deadline) {
-  while (PGresult* more = next(deadline)) {
-    PQclear(more);
+// An answer ends with nothing. Rows come before the commit: the error behind them counts.
+Result Connection::answer(LocalTime deadline) {
+  Result first(next(deadline), endpoint_.where());
+  while (PGresult* const more = next(deadline)) {
+    Result later(more, endpoint_.where());
     check_not_late(deadline);
+    if (is_good(first)) first = std::move(later);
   }
+  return first;
 }
 
 // Where nobody has to wait, nothing else ends the loop: a server may talk without an end.
@@ -263,6 +276,13 @@ void Connection::check(const Result& result) {
   if (state.empty()) fail_lost();
   broken_ = broken_ || breaks_connection(state);
   throw failure(result.get(), endpoint_.where(), endpoint_.table());
+}
+
+void Connection::check_kept() const {
+  if (!gave_up_standby_) return;
+  throw Error(Errc::kTimeout, "postgres at " + endpoint_.where() +
+                                  ": somebody cancelled the server's wait for its synchronous "
+                                  "standby; a failover may forget what the server has done");
 }
 
 void Connection::fail_lost() {

@@ -69,9 +69,10 @@ class Connection : public kit::Pooled {
   void check_sent(int sent);
   void flush(LocalTime deadline);
   PGresult* next(LocalTime deadline);
-  void drain(LocalTime deadline);
+  Result answer(LocalTime deadline);
   void check_not_late(LocalTime deadline);
   void check(const Result& result);
+  void check_kept() const;
   [[noreturn]] void fail_late();
 
   Endpoint& endpoint_;
@@ -79,6 +80,7 @@ class Connection : public kit::Pooled {
   milliseconds limit_{};  // statement_timeout as run() has set it; 0: not yet
   bool pooled_ = false;
   bool broken_ = false;
+  bool gave_up_standby_ = false;  // the server did, in the call under way
 };
 
 }  // namespace simba::postgres

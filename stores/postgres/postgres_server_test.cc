@@ -177,6 +177,37 @@ TEST_F(PostgresServerTest, AReleaseWaitsForNoStandby) {
   for (const char* mutex : {"held", "b", "c"}) EXPECT_TRUE(observe(*store, mutex).is_free());
 }
 
+// Such a commit is acknowledged, with a warning, and on no standby: a failover would forget it.
+TEST_F(PostgresServerTest, AClaimWhoseWaitForTheStandbyWasCancelledIsNoGrant) {
+  start();
+  const auto store = open();
+  const Token token = take(*store, "held", "a~1").owner.token;
+  Admin admin(server->url());
+  const auto set_standby = [&](const std::string& name) {
+    admin("ALTER SYSTEM SET synchronous_standby_names = '" + name + '\'');
+    admin("SELECT pg_reload_conf()");
+    ASSERT_TRUE(
+        eventually([&] { return Admin(server->url())("SHOW synchronous_standby_names") == name; }));
+  };
+  const auto cancelled = [&](const std::function<void()>& claim) {
+    std::string error;
+    std::jthread caller([&] { error = error_of(claim); });
+    EXPECT_TRUE(eventually([&] {
+      return admin(
+                 "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = "
+                 "'SyncRep'") == "t";
+    }));
+    caller.join();
+    return error;
+  };
+  set_standby("nobody");
+  EXPECT_THAT(cancelled([&] { take(*store, "report", "a~1"); }), HasSubstr("standby"));
+  EXPECT_THAT(cancelled([&] { renew(*store, "held", "a~1", token); }), HasSubstr("standby"));
+  set_standby("");
+  EXPECT_EQ(take(*store, "report", "a~1").owner.id, "a~1") << "the connection is good for more";
+  EXPECT_EQ(renew(*store, "held", "a~1", token).owner.token, token);
+}
+
 // What a session holds belongs to whoever is lent its connection next, and ends with it.
 TEST_F(PgBouncerTest, SessionLocksBehindAPoolerATermHangsOnNoConnection) {
   const auto store = open_postgres(options(bouncer->url()));

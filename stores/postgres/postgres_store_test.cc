@@ -106,6 +106,25 @@ TEST_F(PostgresStoreTest, TheServersLimitIsBelowTheDeadlineOfEachCall) {
   EXPECT_GT(limit_in(200s), 150s);
 }
 
+// The rows of an answer come before the commit, which may still fail: a deferred constraint here, a
+// conflict where transactions are serializable behind a pooler.
+TEST_F(PostgresStoreTest, AGrantWhoseCommitFailsIsNone) {
+  make_table();
+  const auto store = open({}, "pooler=transaction");
+  const Token token = take(*store, "held", "a~1").owner.token;
+  admin()("CREATE FUNCTION " + table +
+          "_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+          "$$ BEGIN RAISE EXCEPTION 'not today' USING ERRCODE = '40001'; END $$");
+  admin()("CREATE CONSTRAINT TRIGGER refuse AFTER INSERT OR UPDATE ON " + table +
+          " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION " + table + "_refuse()");
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }), HasSubstr("not today"));
+  EXPECT_THAT(error_of([&] { renew(*store, "held", "a~1", token); }), HasSubstr("not today"));
+  EXPECT_THAT(error_of([&] { take(*open(), "report", "b~1"); }), HasSubstr("not today"));
+  EXPECT_EQ(row("report", "owner_id"), "");
+  admin()("DROP FUNCTION " + table + "_refuse() CASCADE");
+  EXPECT_EQ(take(*store, "report", "a~1").owner.id, "a~1");
+}
+
 TEST_F(PostgresStoreTest, ContendsInATableOfASchema) {
   const std::string schema = table + "_schema";
   admin()("CREATE SCHEMA " + schema);
