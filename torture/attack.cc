@@ -233,8 +233,13 @@ void Attack::fail_over() {
   server_is_down_ = true;
   const std::size_t fault = outcome_.faults.size();
   outcome_.faults.push_back({FaultKind::kFailover, -1, now, now + kElection});
-  target_.server->kill();
-  await_heir(fault, now + kElection);
+  const auto kill = [this, fault] {
+    target_.server->kill();
+    await_heir(fault, BootClock::now() + kElection);
+  };
+  if (!target_.server->hold_back || dice_.chance(0.5)) return kill();
+  target_.server->hold_back();
+  later(span(0.02, 0.4), kill);
 }
 
 void Attack::await_heir(std::size_t fault, LocalTime until) {

@@ -66,6 +66,7 @@ Target target_at(const char* name, const std::shared_ptr<Own<Server>>& own, cons
                                  [own] { own->server.launch(); },
                                  [own] { own->server.await_ready(); },
                                  [own] { return own->server.recipe().is_ready(); },
+                                 {},
                                  {}};
   target.step_clock = [own](nanoseconds offset) { own->clock.set(offset); };
   target.keeps = own;
@@ -158,6 +159,8 @@ constexpr OwnStore kStores[] = {
     {"mongodb-set", start_mongodb_set, 2000ms, 1000ms},
     {"redis-sentinels", start_redis_sentinels, 2000ms, 1000ms},
     {"galera-cluster", start_galera, 2000ms, 1000ms},
+    {"postgres-standby", start_postgres_standby, 2000ms, 1000ms},
+    {"postgres-asynchronous", start_postgres_asynchronous, 2000ms, 1000ms},
 };
 
 }  // namespace

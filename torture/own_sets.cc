@@ -7,9 +7,11 @@
 #include "testing/servers/mongodb.h"
 #endif
 #include "testing/servers/mariadb.h"
+#include "testing/servers/postgres_pair.h"
 #include "testing/servers/redis.h"
 #include "testing/servers/tool.h"
 #include "testing/servers/zookeeper.h"
+#include "torture/counts.h"
 
 namespace simba::torture {
 namespace {
@@ -83,6 +85,30 @@ struct Galera : servers::GaleraCluster {
     throw std::runtime_error("no node serves");
   }
 };
+
+// Nobody but us elects here: with the kill of the primary goes the promotion of the standby.
+Target start_postgres_pair(const char* name, const servers::PostgresSettings& settings) {
+  const auto own = std::make_shared<Failing<servers::PostgresPair>>(settings);
+  own->set.start();
+  Target target =
+      target_of_set(name, own, [](const servers::PostgresPair& pair) { return pair.primary(); });
+  target.url = own->set.url();
+  target.server->hold_back = [own] { own->set[own->set.primary()].hold_back_standbys(); };
+  target.server->kill = [own] {
+    own->dead = own->set.primary();
+    own->set.fail_over();
+  };
+  target.server->launch = [own] {
+    await_whole([own] { return own->set[1 - own->dead].ask("SELECT pg_is_in_recovery()") == "f"; });
+    own->set.follow(own->dead);
+  };
+  const auto is_whole = [own] { return own->set.is_whole(); };
+  target.server->is_ready = is_whole;
+  target.server->await_ready = [is_whole] { await_whole(is_whole); };
+  target.count = [own] { return count_postgres(own->set.url("target_session_attrs=read-write")); };
+  target.spared = {"the network: clients know two addresses", "the clock"};
+  return target;
+}
 
 }  // namespace
 
@@ -164,6 +190,16 @@ Target start_galera() {
   };
   target.server->await_ready = [is_ready = target.server->is_ready] { await_whole(is_ready); };
   target.spared = {"the network: clients know three addresses", "the clock"};
+  return target;
+}
+
+Target start_postgres_standby() { return start_postgres_pair("postgres-standby", {}); }
+
+Target start_postgres_asynchronous() {
+  servers::PostgresSettings settings;
+  settings.config["synchronous_standby_names"] = "";
+  Target target = start_postgres_pair("postgres-asynchronous", settings);
+  target.forgets = true;
   return target;
 }
 

@@ -38,6 +38,9 @@ struct Target {
     // Of several servers: another one leads than the one that was killed. Then a kill is a
     // failover, and what was killed is launched after it.
     std::function<bool()> has_heir;
+    // From now on the others get nothing of what the one that leads is told, until it is killed:
+    // what it has not acknowledged by then is lost.
+    std::function<void()> hold_back;
   };
   std::optional<Server> server;
   // A failover may forget what was acknowledged: then two owners are possible for a lease.

@@ -9,12 +9,15 @@
 #include <utility>
 
 #include "testing/servers/loopback.h"
+#include "testing/servers/tool.h"
 
 namespace simba::servers {
 namespace {
 
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
+
+constexpr const char* kConfig = "postgresql.auto.conf";
 
 // The newest version; Debian keeps the server's programs off the PATH.
 std::string program(const std::string& name) {
@@ -61,6 +64,14 @@ std::vector<pid_t> children_of(pid_t parent) {
   return found;
 }
 
+// What a process of the server calls itself: "postgres: walsender ...".
+std::string title_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline");
+  std::string text;
+  std::getline(file, text, '\0');
+  return text;
+}
+
 bool goes_on(pid_t pid) {
   const std::string stat = stat_of(std::to_string(pid));
   return !stat.empty() && stat.front() != 'T' && stat.front() != 'Z';
@@ -104,11 +115,11 @@ void PostgresServer::make_cluster() const {
                 .user = server_user()});
   if (!made.wait(30s)) throw std::runtime_error("initdb does not end");
   if (!fs::exists(data() / "PG_VERSION")) throw std::runtime_error("initdb failed");
-  write_config();
+  write_config(data() / kConfig);
 }
 
-void PostgresServer::write_config() const {
-  std::ofstream file(data() / "postgresql.auto.conf");
+void PostgresServer::write_config(const fs::path& where) const {
+  std::ofstream file(where);
   file << "listen_addresses = '127.0.0.1'\nport = " << port() << "\nunix_socket_directories = '"
        << (directory_.path() / "pg").string()
        << "'\nshared_buffers = '16MB'\nmax_connections = 200\n"
@@ -123,7 +134,7 @@ void PostgresServer::write_config() const {
 
 void PostgresServer::configure(const std::string& name, const std::string& value) {
   settings_.config[name] = value;
-  write_config();
+  write_config(data() / kConfig);
 }
 
 std::string PostgresServer::url(const std::string& user, const std::string& query) const {
@@ -166,6 +177,46 @@ void PostgresServer::add_file(const fs::path& from, const std::string& name) {
 void PostgresServer::become_standby() {
   std::ofstream(data() / "standby.signal").close();
   give_to_server(data() / "standby.signal");
+}
+
+void PostgresServer::follow(const PostgresServer& primary, const std::string& name) {
+  const std::string where = "host=127.0.0.1 user=postgres port=" + std::to_string(primary.port());
+  settings_.config["primary_conninfo"] = where + " application_name=" + name;
+  const fs::path config = directory_.path() / kConfig;
+  write_config(config);
+  recipe().command.words = {
+      "sh",
+      "-c",
+      "rm -rf \"$1\" && \"$2\" -D \"$1\" -d \"$3\" -c fast -N && cp \"$4\" \"$1/$5\" && "
+      ": >\"$1/standby.signal\" && exec \"$6\" -D \"$1\"",
+      "follow",
+      data().string(),
+      program("pg_basebackup"),
+      where,
+      config.string(),
+      kConfig,
+      program("postgres")};
+}
+
+void PostgresServer::promote() const {
+  Process promoted({.words = {program("pg_ctl"), "promote", "-W", "-D", data().string()},
+                    .directory = directory_.path() / "pg",
+                    .log = directory_.path() / "promote.log",
+                    .environment = {},
+                    .user = server_user()});
+  if (!promoted.wait(10s)) throw std::runtime_error("pg_ctl promote does not end");
+}
+
+void PostgresServer::hold_back_standbys() const {
+  for (const pid_t child : children_of(pid())) {
+    if (title_of(child).find(": walsender ") == std::string::npos) continue;
+    ::kill(child, SIGSTOP);
+    while (goes_on(child)) std::this_thread::sleep_for(1ms);
+  }
+}
+
+std::string PostgresServer::ask(const std::string& statement) const {
+  return output_of({"psql", "-XAt", "-c", statement, url("postgres", "connect_timeout=5")});
 }
 
 void need_pgbouncer() {

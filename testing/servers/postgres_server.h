@@ -40,13 +40,23 @@ class PostgresServer : public Server {
   void add_file(const std::filesystem::path& from, const std::string& name);
   // The next start is that of a standby, which reads only until it is promoted.
   void become_standby();
+  // Every start from now on is that of a standby of this one, with a new copy of its data. `name`
+  // is for the primary's `synchronous_standby_names`.
+  void follow(const PostgresServer& primary, const std::string& name);
+  // A standby begins to lead; does not wait for it.
+  void promote() const;
+  // Standbys get nothing more of what is committed here, and hear of nothing, until the server
+  // dies.
+  void hold_back_standbys() const;
+  // What a statement prints, by psql, without the last newline; or what is wrong.
+  std::string ask(const std::string& statement) const;
   // The next start is with this one too.
   void configure(const std::string& name, const std::string& value);
 
  private:
   void make_cluster() const;
   std::filesystem::path data() const { return directory_.path() / "pg/data"; }
-  void write_config() const;
+  void write_config(const std::filesystem::path& file) const;
 
   PostgresSettings settings_;
   Directory directory_;
