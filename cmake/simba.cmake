@@ -239,6 +239,14 @@ function(simba_add_test)
     PROPERTIES LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_WEIGHT} COST ${cost})
 endfunction()
 
+# simba_see_locks(test): the locks that the test takes pass by testing/gaps.h.
+function(simba_see_locks test)
+  if(TARGET ${test})
+    target_sources(${test} PRIVATE ${PROJECT_SOURCE_DIR}/testing/gaps.cc)
+    target_link_options(${test} PRIVATE -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock)
+  endif()
+endfunction()
+
 # simba_add_program(NAME name SOURCES file... [DEPS target...] [INSTALL])
 function(simba_add_program)
   cmake_parse_arguments(arg "INSTALL" "NAME" "SOURCES;DEPS" ${ARGN})

@@ -207,18 +207,13 @@ bool MutexRetrievalService::stop(milliseconds grace) {
   return state_->wait_until_over(before.lives, core::Bell::Clock::now() + bounded(grace));
 }
 
+// Whoever stops it first, perhaps in a callback that goes on: the end of that life is waited for.
 void MutexRetrievalService::close() noexcept {
   if (state_->session->is_forked()) return;
-  try {
-    if (running()) {
-      stop();
-    } else if (!state_->is_inside_callback()) {
-      state_->wait_until_over(state_->engine().snapshot(*state_->who).lives,
-                              core::Bell::Clock::now() + state_->who->machine.timing().patience);
-    }
-  } catch (const Error&) {
-    return;  // somebody else has stopped it meanwhile
-  }
+  const nanoseconds patience = state_->who->machine.timing().patience;
+  const core::Engine::Snapshot before = state_->engine().stop(state_->who);
+  if (state_->is_inside_callback()) return;
+  state_->wait_until_over(before.lives, core::Bell::Clock::now() + patience);
 }
 
 Status MutexRetrievalService::status() const {

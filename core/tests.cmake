@@ -12,9 +12,9 @@ simba_add_test(NAME contention_test
 simba_add_test(NAME engine_test
   SOURCES engine_test.cc engine_ambiguity_test.cc engine_company_test.cc engine_end_test.cc engine_odds_test.cc
   DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
-# It comes in between of the locks that are taken.
+# They come in between of the locks that are taken.
+simba_add_test(NAME close_test SOURCES close_test.cc DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
+simba_see_locks(close_test)
 simba_add_test(NAME try_lock_test SOURCES try_lock_test.cc DEPS simba::core simba::fakes simba::memory LABELS unit WHOLE)
-if(TARGET try_lock_test)
-  target_link_options(try_lock_test PRIVATE -Wl,--wrap=pthread_mutex_lock,--wrap=pthread_mutex_unlock)
-endif()
+simba_see_locks(try_lock_test)
 simba_add_test(NAME thread_executor_test SOURCES thread_executor_test.cc thread_end_test.cc DEPS simba::core LABELS unit WHOLE)

@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,79 +12,22 @@
 #include "simba/memory.h"
 #include "testing/fake_executor.h"
 #include "testing/faulty_store.h"
+#include "testing/gaps.h"
 
 // A try_lock that others come in between of.
 //
 // Wherever the calling thread holds no lock and is about to take one, another thread may be faster.
 // Here that other thread is a function, run on the one thread there is, right there: each round
 // tries another of these places, so that every order of the critical sections happens, and none by
-// luck. The linker sends our locks through here (see tests.cmake).
+// luck.
 namespace simba {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::FakeExecutor;
 using testing::FaultyStore;
+using testing::Gaps;
 using testing::HeldCall;
-
-// Counts the places where others could come in.
-//
-// Threads: one.
-class Gaps {
- public:
-  explicit Gaps(std::function<void(int place)> come_in) : come_in_(std::move(come_in)) {
-    current = this;
-  }
-  ~Gaps() { current = nullptr; }
-  Gaps(const Gaps&) = delete;
-  Gaps& operator=(const Gaps&) = delete;
-
-  int count() const { return count_; }
-
-  static void before_a_lock() {
-    if (!current || current->held_ > 0 || current->is_inside_) return;
-    current->is_inside_ = true;
-    current->come_in_(current->count_++);
-    current->is_inside_ = false;
-  }
-  static void locked(int change) {
-    if (current && !current->is_inside_) current->held_ += change;
-  }
-
- private:
-  static inline Gaps* current = nullptr;
-
-  const std::function<void(int)> come_in_;
-  int count_ = 0;
-  int held_ = 0;
-  bool is_inside_ = false;
-};
-
-}  // namespace
-}  // namespace simba
-
-extern "C" {
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): these are the linker's
-// names.
-int __real_pthread_mutex_lock(pthread_mutex_t* mutex);
-int __real_pthread_mutex_unlock(pthread_mutex_t* mutex);
-int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex);
-int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex);
-
-int __wrap_pthread_mutex_lock(pthread_mutex_t* mutex) {
-  simba::Gaps::before_a_lock();
-  simba::Gaps::locked(+1);
-  return __real_pthread_mutex_lock(mutex);
-}
-int __wrap_pthread_mutex_unlock(pthread_mutex_t* mutex) {
-  simba::Gaps::locked(-1);
-  return __real_pthread_mutex_unlock(mutex);
-}
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
-}
-
-namespace simba {
-namespace {
 
 ClientOptions in_virtual_time(const std::shared_ptr<FakeExecutor>& executor) {
   ClientOptions options;
