@@ -354,13 +354,20 @@ void Engine::close(nanoseconds patience) {
   {
     const std::lock_guard lock(guard_);
     is_closed_ = true;
-    for (const Lingering& kept : lingering_) {
-      if (kept.group->watching == 0) watches.push_back(std::move(kept.group->watch));
-    }
+    take_watches(watches);
     lingering_.clear();
   }
   watches.clear();
   executor_->shut_down();
+}
+
+void Engine::take_watches(std::vector<std::shared_ptr<Watch>>& watches) {
+  for (const auto& [mutex, weak] : groups_) {
+    const auto group = weak.lock();
+    if (!group) continue;
+    watches.push_back(std::move(group->watch));
+    for (Enrolled* member : group->members) watches.push_back(std::move(member->own_watch_));
+  }
 }
 
 }  // namespace simba::core

@@ -184,6 +184,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void drop_unwanted(Batch& batch, Outbox& out);
   void keep_for_the_next(const std::shared_ptr<Group>& group, Outbox& out);
   void drop_unused_watches(Outbox& out);
+  void take_watches(std::vector<std::shared_ptr<Watch>>& watches);
   void forget_unused_groups();
   void remember(const std::shared_ptr<Group>& group);
   std::shared_ptr<const Rules> rules_of(const ContendOptions& options);

@@ -214,6 +214,34 @@ TEST_F(EngineTest, AnEngineThatClosesDropsTheWatchesItKept) {
   engine->open();
 }
 
+// Else a hint that outlives everybody would end its own watch, and wait for itself.
+TEST_F(EngineTest, AnEngineThatIsClosedHasNoWatchesOfThoseWhoAreNotOver) {
+  for (const bool queues : {false, true}) {
+    const auto own_store = std::make_shared<FaultyStore>(memory);
+    StoreTraits traits = memory->traits();
+    traits.queues_waiters = queues;
+    own_store->set_traits(traits);
+    const auto own_executor = std::make_shared<FakeExecutor>();
+    const auto own = std::make_shared<Engine>(own_store, own_executor);
+    own->open();
+    std::vector<std::shared_ptr<Enrolled>> two;
+    for (const char* label : {"before", "after"}) {
+      Spec spec;
+      spec.mutex = label;
+      spec.label = label;
+      two.push_back(own->enroll(std::move(spec)));
+    }
+    own->start(two.front());
+    own_executor->run();
+    ASSERT_EQ(own_store->watches(), 1U);
+    own->close(0ns);
+    EXPECT_EQ(own_store->watches(), 0U);
+    own->start(two.back());
+    own_executor->run();
+    EXPECT_EQ(own_store->watches(), 0U);
+  }
+}
+
 TEST_F(EngineTest, AMutexNobodyCaresForAnyMoreIsForgotten) {
   for (int i = 0; i < 100; ++i) {
     Contender& lock = enroll_lock("order-" + std::to_string(i));

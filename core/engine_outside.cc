@@ -62,7 +62,7 @@ void Engine::want_hints(const std::shared_ptr<Enrolled>& who) {
         if (const auto alive = engine.lock()) alive->on_hint(weak);
       });
   const std::lock_guard lock(guard_);
-  if (!group.watch && group.watching > 0) group.watch = std::move(watch);
+  if (!group.watch && group.watching > 0 && !is_closed_) group.watch = std::move(watch);
   who->machine.set_pushed(group.watch && group.watch->is_live());
   if (group.watch) group.watch->need_reader(!listens_alone(*who));
 }
@@ -154,7 +154,7 @@ void Engine::flush(Outbox& out) {
     const std::lock_guard lock(guard_);
     who->machine.set_pushed(watch != nullptr);
     // Another thread may have been here for the same attempt. A watch does not end under the lock.
-    if (who->watched_attempt_ == attempt) std::swap(who->own_watch_, watch);
+    if (who->watched_attempt_ == attempt && !is_closed_) std::swap(who->own_watch_, watch);
     if (watch) out.dropped.push_back(std::move(watch));
   }
   for (auto& flight : out.flights) {
