@@ -64,6 +64,8 @@ OpenFile::~OpenFile() {
 void OpenFile::give_up() const {
   std::vector<std::shared_ptr<void>> gone;  // closed without the lock
   const std::lock_guard lock(table().mutex);
+  // Whoever has the file open now may have opened it since.
+  if (is_given_up()) return;
   const auto [from, to] = table().open.equal_range(id_);
   for (auto it = from; it != to; ++it) {
     it->second->given_up_.store(true, std::memory_order_release);

@@ -47,7 +47,7 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
   ~OpenFile();
 
-  // Nobody in this process goes on with the file as it is open now.
+  // Nobody in this process goes on with the file as it is open now. Nothing the second time.
   void give_up() const;
   bool is_given_up() const noexcept { return given_up_.load(std::memory_order_acquire); }
 

@@ -17,9 +17,9 @@ namespace simba::sqlite {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class SqliteFile : public SqliteTest {
  protected:

@@ -29,7 +29,7 @@ inline Host fake_host(std::string boot_id = "11111111-1111-1111-1111-11111111111
 
 inline LocalTime soon() { return local_now() + 5s; }
 
-class SqliteTest : public testing::Test {
+class SqliteTest : public ::testing::Test {
  public:
   SqliteTest() {
     char pattern[] = "/tmp/simba-sqlite-XXXXXX";

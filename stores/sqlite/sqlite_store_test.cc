@@ -10,7 +10,7 @@
 namespace simba::sqlite {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 StoreTime now() { return StoreTime{milliseconds{fake_boot_ms.load()}}; }
 
@@ -267,7 +267,7 @@ TEST_F(SqliteTest, GivesUpAtTheDeadlineWhileSomebodyHoldsTheWriteLock) {
   EXPECT_THAT(error_of([&] {
                 store->contend({&claim, 1}, begin + 30ms);
               }),
-              testing::AllOf(HasSubstr("the deadline passed"), HasSubstr("locks.db")));
+              ::testing::AllOf(HasSubstr("the deadline passed"), HasSubstr("locks.db")));
   EXPECT_GE(local_now(), begin + 30ms);
   EXPECT_TRUE(observe(*store, "report").is_free());  // readers are not in the way
   sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);

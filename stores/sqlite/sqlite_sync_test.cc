@@ -10,9 +10,9 @@
 namespace simba::sqlite {
 namespace {
 
-using testing::Each;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Each;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::mutex open_mutex;
 std::set<sqlite3*> open_now;  // guarded by open_mutex

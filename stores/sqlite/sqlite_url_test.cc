@@ -9,7 +9,7 @@
 namespace simba::sqlite {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Synchronous = SqliteOptions::Synchronous;
 
 TEST(SqliteUrl, IsTheDefaultFileWhenItNamesNone) {
@@ -45,7 +45,7 @@ TEST(SqliteUrl, SaysWhatIsWrongAndWhatWasMeant) {
 }
 
 TEST(SqliteDefaultFile, IsInTheStateDirectoryOfTheUser) {
-  const std::string answer = as_ordinary_user(testing::TempDir() + "none", []() -> std::string {
+  const std::string answer = as_ordinary_user(::testing::TempDir() + "none", []() -> std::string {
     setenv("XDG_STATE_HOME", "/some/state", 1);  // NOLINT(concurrency-mt-unsafe)
     const std::string with = default_sqlite_file().string();
     setenv("XDG_STATE_HOME", "relative", 1);  // NOLINT(concurrency-mt-unsafe)
@@ -56,7 +56,7 @@ TEST(SqliteDefaultFile, IsInTheStateDirectoryOfTheUser) {
 }
 
 TEST(SqliteDefaultFile, IsWhereTheUserLivesAlsoWhenTheEnvironmentDoesNotSayIt) {
-  const std::string answer = as_ordinary_user(testing::TempDir() + "none", []() -> std::string {
+  const std::string answer = as_ordinary_user(::testing::TempDir() + "none", []() -> std::string {
     unsetenv("XDG_STATE_HOME");                    // NOLINT(concurrency-mt-unsafe)
     unsetenv("HOME");                              // NOLINT(concurrency-mt-unsafe)
     const passwd* const me = getpwuid(geteuid());  // NOLINT(concurrency-mt-unsafe)
