@@ -243,7 +243,33 @@ TEST_F(SqliteFile, WhoseLinkLeadsElsewhereIsReplacedAtTheNextCall) {
               StartsWith("the store was replaced"));
 }
 
+// Nor does the directory here, nor the one above it.
+TEST_F(SqliteFile, WhichIsMovedWithADirectoryAboveIsReplacedAfterATenthOfASecond) {
+  fs::create_directories(directory / "above/its own");
+  file = directory / "above/its own/locks.db";
+  fs::permissions(file.parent_path(), fs::perms{0700});
+  const auto store = open_store();
+  const Token token = take(*store, "report", "a~1").owner.token;
+  // Until the directory's times are old enough to be relied on.
+  for (const LocalTime end = local_now() + 60ms; local_now() < end;) {
+    renew(*store, "report", "a~1", token);
+  }
+  fs::rename(directory / "above", directory / "elsewhere");
+  pass(100ms);
+  EXPECT_THAT(error_of([&] { renew(*store, "report", "a~1", token); }),
+              StartsWith("the store was replaced"));
+}
+
 TEST_F(SqliteFile, WhoseLogWasDeletedIsReplacedToo) {
+  const auto store = open_store();
+  take(*store, "report", "a~1");
+  fs::remove(file.string() + "-wal");
+  EXPECT_THAT(error_of([&] { take(*store, "report", "b~1"); }),
+              StartsWith("the store was replaced"));
+  EXPECT_EQ(error_of([&] { take(*store, "report", "b~1"); }), "none");
+}
+
+TEST_F(SqliteFile, WhoseSharedMemoryWasDeletedIsReplacedToo) {
   const auto store = open_store();
   take(*store, "report", "a~1");
   fs::remove(file.string() + "-shm");
