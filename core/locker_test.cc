@@ -4,7 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,14 +40,31 @@ TEST_F(LockerTest, LocksAndUnlocks) {
 }
 
 TEST_F(LockerTest, AFreeMutexCostsOneCallToLockAndOneToUnlockOnTheCallersThread) {
-  SimbaLocker locker(client, "m");
-  store->forget();
+  struct Attentive : FaultyStore {
+    using FaultyStore::FaultyStore;
+    const std::thread::id caller = std::this_thread::get_id();
+    std::atomic<int> by_others{0};
+    void look() {
+      if (std::this_thread::get_id() != caller) ++by_others;
+    }
+    Answers contend(std::span<const Claim> claims, LocalTime deadline) override {
+      look();
+      return FaultyStore::contend(claims, deadline);
+    }
+    Answers release(std::span<const Claim> claims, LocalTime deadline) override {
+      look();
+      return FaultyStore::release(claims, deadline);
+    }
+  };
+  const auto attentive = std::make_shared<Attentive>(rows);
+  SimbaLocker locker(Client(attentive, with(long_lease())), "m");
   locker.lock();
-  EXPECT_EQ(store->calls(), 1u);
+  EXPECT_EQ(attentive->calls(), 1u);
   locker.unlock();
-  EXPECT_EQ(store->calls(), 2u);
-  EXPECT_EQ(store->takes(), 1u);
-  EXPECT_EQ(store->releases(), 1u);
+  EXPECT_EQ(attentive->calls(), 2u);
+  EXPECT_EQ(attentive->takes(), 1u);
+  EXPECT_EQ(attentive->releases(), 1u);
+  EXPECT_EQ(attentive->by_others, 0);
 }
 
 TEST_F(LockerTest, WorksWithTheLocksOfTheStandardLibrary) {
