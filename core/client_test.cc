@@ -174,6 +174,32 @@ TEST_F(ClientTest, AnOperatorsCallIsAnEventToo) {
   EXPECT_EQ(calls, (decltype(calls){{0, {}}, {0, {}}, {0, {}}, {0, Errc::kDenied}}));
 }
 
+TEST_F(ClientTest, AnOperatorsCallThatMeetsAReplacedStoreEndsAllTerms) {
+  Client client(store, with(long_lease()));
+  const std::function<void()> calls[] = {
+      [&] { client.observe("another"); },
+      [&] { client.list(); },
+      [&] { client.evict("another", "nobody", 1); },
+  };
+  for (const auto& call : calls) {
+    SimbaLocker first(client, "m"), second(client, "n");
+    first.lock();
+    second.lock();
+    store->go_down(Error(Errc::kReplaced, "another file"));
+    try {
+      call();
+      ADD_FAILURE() << "nothing was said";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.errc(), Errc::kReplaced);
+    }
+    store->heal();
+    for (const SimbaLocker* each : {&first, &second}) {
+      EXPECT_FALSE(each->is_owner());
+      EXPECT_EQ(each->term().loss().reason, LossReason::kReplaced);
+    }
+  }
+}
+
 TEST_F(ClientTest, AnOperatorsCallHasACodeInsteadOfAnException) {
   Client client(store);
   SimbaLocker locker(client, "m");

@@ -151,7 +151,7 @@ TEST_F(EngineTest, ABatchThatMeetsAReplacedStoreIsNotSentAgainInHalves) {
   EXPECT_EQ(store->renewals(), 1U);
 }
 
-TEST_F(EngineTest, AnOperatorsCallThatMeetsAReplacedStoreEndsAllTerms) {
+TEST_F(EngineTest, AReplacedStoreEndsATermAndItsContenderGoesOn) {
   const Contender& owner = contend_as("leader", "report");
   engine->store_was_replaced();
   executor->run();
