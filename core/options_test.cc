@@ -164,7 +164,8 @@ TEST(TimingTest, EveryDurationOutOfRangeIsNamedWithItsLimit) {
       {"maximum hold time", [](ContendOptions& o, milliseconds v) { o.max_hold = v; }, 0ms},
       {"grace", [](ContendOptions& o, milliseconds v) { o.grace = v; }, 0ms},
       {"call deadline", [](ContendOptions& o, milliseconds v) { o.call_deadline = v; }, 1ms},
-      {"backoff", [](ContendOptions& o, milliseconds v) { o.max_backoff = v; }, 1ms},
+      {"longest backoff", [](ContendOptions& o, milliseconds v) { o.max_backoff = v; }, 1ms},
+      {"shortest backoff", [](ContendOptions& o, milliseconds v) { o.min_backoff = v; }, 1ms},
       {"safety poll", [](ContendOptions& o, milliseconds v) { o.safety_poll = v; }, 0ms},
       {"first poll", [](ContendOptions& o, milliseconds v) { o.first_poll = v; }, 1ms},
   };
@@ -205,17 +206,31 @@ TEST(TimingTest, RefusesAFirstPollThatIsLongerThanThoseAfterIt) {
   EXPECT_EQ(refusal_of(options), "");
 }
 
+TEST(TimingTest, RefusesAShortestBackoffAboveTheLongest) {
+  ContendOptions options;
+  options.min_backoff = 101ms;
+  options.max_backoff = 100ms;
+  expect_refused(options, {"shortest backoff is 101 ms", "longest 100 ms"});
+  options.min_backoff = 100ms;
+  EXPECT_EQ(refusal_of(options), "");
+  options.max_backoff.reset();  // 625 ms
+  options.min_backoff = 626ms;
+  expect_refused(options, {"shortest backoff is 626 ms", "longest 625 ms"});
+}
+
 TEST(TimingTest, WhatTheOptionsSayIsTaken) {
   ContendOptions options;
   options.grace = 250ms;
   options.call_deadline = 300ms;
   options.max_backoff = 100ms;
+  options.min_backoff = 40ms;
   options.renew_at = 0.5;
   const Timing timing = Timing::of(options);
   EXPECT_EQ(timing.grace, 250ms);
   EXPECT_EQ(timing.revoke_at, 16s - 410ms);
   EXPECT_EQ(timing.call_deadline, 300ms);
   EXPECT_EQ(timing.max_backoff, 100ms);
+  EXPECT_EQ(timing.min_backoff, 40ms);
   EXPECT_EQ(timing.renew, 5s);
 }
 
