@@ -34,7 +34,7 @@ SIMBA_EXPORT SqliteOptions sqlite_options(std::string_view url);
 
 // Makes the file where it is missing (mode 0600), and for the default file its directory (0700).
 // Errors: kMisconfigured for a place or a file that cannot be trusted, kDenied, kCorrupt,
-// kUnreachable for a full disk, kTimeout.
+// kUnreachable for a full disk, kTimeout, kReplaced where it is replaced while it is opened.
 SIMBA_EXPORT std::shared_ptr<Store> open_sqlite(const SqliteOptions& options = {});
 
 }  // namespace simba::inline v0

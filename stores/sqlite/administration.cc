@@ -13,8 +13,9 @@ Preparation prepare(std::string_view url, Prepare how) {
   const std::string name = file.string();
   if (how == Prepare::kTell) {
     return {"-- " + name +
-                ", mode 0600 in a directory of the same user. Contenders need to read and write\n"
-                "-- it and to make files beside it; who only looks, to read it.\n" +
+                ", mode 0600 in a directory of the same user, who alone can use it. Contenders\n"
+                "-- read and write it and make files beside it; with mode 0400 it can only be "
+                "looked at.\n" +
                 schema_sql(),
             "these make the file " + name};
   }
