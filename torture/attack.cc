@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "torture/call_verdict.h"
+
 namespace simba::torture {
 namespace {
 
@@ -36,6 +38,7 @@ Attack::Attack(const Plan& plan, const Target& target)
     kinds_.push_back(target.server->has_heir ? FaultKind::kFailover : FaultKind::kServerKill);
   }
   outcome_.forgets = target.forgets;
+  outcome_.rules = target.rules;
   if (target.step_clock)
     kinds_.insert(kinds_.end(), {FaultKind::kClockStep, FaultKind::kClockStep});
 }
@@ -57,6 +60,7 @@ Outcome Attack::run(const std::string& until_broken) {
   crowd_.end();
   outcome_.ended = BootClock::now();
   outcome_.histories = crowd_.histories();
+  outcome_.calls = crowd_.calls();
   outcome_.stalls = heartbeat_.stalls();
   outcome_.is_overfull = crowd_.is_overfull();
   return std::move(outcome_);
@@ -284,7 +288,7 @@ void Attack::step_clock(nanoseconds by) {
   if (now < clock_rests_until_) return;
   clock_rests_until_ = now + 2 * nanoseconds{plan_.lease()};
   clock_offset_ += by;
-  outcome_.faults.push_back({FaultKind::kClockStep, -1, now, now});
+  outcome_.faults.push_back({FaultKind::kClockStep, -1, now, now, by});
   target_.step_clock(clock_offset_);
   if (sees_step(by)) ++outcome_.steps_seen;
 }
@@ -315,7 +319,13 @@ void Attack::lay_ambush() {
 
 // --- what is seen --------------------------------------------------------------------------------
 
-bool Attack::is_broken(const std::string& promise) const {
+bool Attack::is_broken(const std::string& promise) {
+  if (promise == "LIN") {
+    outcome_.calls = crowd_.calls();
+    Verdict verdict;
+    judge_calls(plan_, outcome_, verdict);
+    return !verdict.violations.empty();
+  }
   for (const History& history : crowd_.histories()) {
     for (const Violation& violation : check(history)) {
       if (violation.promise == promise) return true;

@@ -45,7 +45,7 @@ class Attack {
   nanoseconds harmless_step();
   bool sees_step(nanoseconds by) const;
   void lay_ambush();
-  bool is_broken(const std::string& promise) const;
+  bool is_broken(const std::string& promise);
   bool has_owners(LocalTime since) const;
   void await_owners(LocalTime since);
   std::uint64_t lost() const;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <stdexcept>
 
+#include "torture/recording_store.h"
 #include "torture/worker.h"
 
 namespace simba::torture {
@@ -20,6 +22,7 @@ Crowd::Crowd(const Plan& plan, const Target& target) : plan_(plan), target_(targ
     for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
       member.notebooks.emplace_back(plan.notebook(client, mutex));
     }
+    member.calls = std::make_unique<CallLog>(plan.calls(client));
     members_.push_back(std::move(member));
   }
 }
@@ -94,6 +97,31 @@ std::vector<History> Crowd::histories(std::size_t most) const {
           {client, members_.at(index(client)).notebooks.at(index(mutex)).read(most)});
     }
     all.push_back(std::move(history));
+  }
+  return all;
+}
+
+std::vector<CallHistory> Crowd::calls() const {
+  // Whoever is read last may have been answered by what those before have done since.
+  const LocalTime now = BootClock::now();
+  LocalTime full_since = LocalTime::max();
+  std::vector<CallHistory> all;
+  std::map<std::uint64_t, std::size_t> places;
+  for (int mutex = 0; mutex < plan_.mutexes; ++mutex) {
+    places[hash_of(plan_.mutex(mutex))] = all.size();
+    all.push_back({plan_.mutex(mutex), {}, now, false});
+  }
+  for (int client = 0; client < plan_.clients; ++client) {
+    const CallLog& log = *members_.at(index(client)).calls;
+    full_since = std::min(full_since, log.full_since());
+    for (const Call& call : log.read(client)) {
+      const auto place = places.find(call.mutex);
+      if (place != places.end()) all[place->second].calls.push_back(call);
+    }
+  }
+  for (CallHistory& history : all) {
+    history.cut = std::min(now, full_since);
+    history.is_cut = full_since < now;
   }
   return all;
 }

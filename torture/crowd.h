@@ -5,7 +5,9 @@
 
 #include "testing/servers/process.h"
 #include "testing/servers/relay.h"
+#include "torture/call_log.h"
 #include "torture/notebook.h"
+#include "torture/outcome.h"
 #include "torture/plan.h"
 #include "torture/target.h"
 
@@ -33,6 +35,8 @@ class Crowd {
   }
   // Of each notebook the latest records.
   std::vector<History> histories(std::size_t most = Notebook::kCapacity) const;
+  // What the clients asked of the store so far.
+  std::vector<CallHistory> calls() const;
   bool is_overfull() const;
 
  private:
@@ -40,6 +44,7 @@ class Crowd {
     std::unique_ptr<servers::Process> process;
     std::unique_ptr<servers::Relay> relay;
     std::vector<Notebook> notebooks;
+    std::unique_ptr<CallLog> calls;
   };
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 

@@ -22,7 +22,7 @@ void add_own_options(CLI::App& app, TortureWords& words) {
   app.add_option("--mutexes", words.mutexes, "that each contends for")->check(CLI::Range(1, 64));
   app.add_option("--must-break", words.must_break,
                  "for planted bugs: succeeds as soon as this promise is seen broken")
-      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "R4", "P6"}));
+      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "R4", "P6", "LIN"}));
 }
 
 int run(const TortureWords& words) {

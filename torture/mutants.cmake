@@ -9,6 +9,7 @@ foreach(_shared is_owner_until_the_next_poll message_asserts_ownership)
 endforeach()
 # Which promise each breaks. P6 is judged when the faults are over: such a run is as long as it is told to be.
 set(_breaks_expired_lease_stays P6)
+set(_breaks_release_that_frees_nothing LIN)
 set(_breaks_token_drawn_when_asked P3)
 set(_breaks_token_stays P2)
 foreach(_patch ${_patches})
@@ -26,5 +27,13 @@ foreach(_patch ${_patches})
     COMMAND simba_tortured_${_name} --store sqlite --seconds ${_seconds} --slack 1 --must-break ${_breaks})
   set_tests_properties(torture/Planted.${_name} PROPERTIES LABELS attack TIMEOUT 300)
 endforeach()
+# Wrong answers of the store are seen in the calls too, whatever the looks show.
+foreach(_name token_stays unconditional_release upsert_without_its_where)
+  add_test(NAME torture/PlantedCalls.${_name}
+    COMMAND simba_tortured_${_name} --store sqlite --seconds 150 --slack 1 --must-break LIN)
+  set_tests_properties(torture/PlantedCalls.${_name} PROPERTIES LABELS attack TIMEOUT 300)
+endforeach()
+# All that it breaks is late: only who compares the answers sees it.
+set_tests_properties(torture/Planted.release_that_frees_nothing PROPERTIES FAIL_REGULAR_EXPRESSION "  (P1b?|P2|P3|R4|P6) +torture-")
 # Nothing else is wrong with it: only who compares the order of the owners sees it.
 set_tests_properties(torture/Planted.token_drawn_when_asked PROPERTIES FAIL_REGULAR_EXPRESSION "  (P1b?|P2|R4|P6) +torture-")

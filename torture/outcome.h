@@ -6,7 +6,9 @@
 
 #include "torture/gaps.h"
 #include "torture/history.h"
+#include "torture/linear.h"
 #include "torture/plan.h"
+#include "torture/store_rules.h"
 
 namespace simba::torture {
 
@@ -30,6 +32,15 @@ struct Fault {
   FaultKind kind;
   int client = -1;  // -1: the server
   LocalTime begin{}, end{};
+  nanoseconds by{};  // of a step of the clock
+};
+
+// What was asked of the store and answered, of one mutex.
+struct CallHistory {
+  std::string mutex;
+  std::vector<Call> calls;
+  LocalTime cut = LocalTime::max();  // from then on not all were noted down
+  bool is_cut = false;               // because a log was full
 };
 
 // The machine stood still until then: a thread that wanted to run could not.
@@ -44,6 +55,8 @@ nanoseconds stood_still(const std::vector<Stall>& stalls, LocalTime from, LocalT
 struct Outcome {
   LocalTime began{}, calm_since{}, owners_killed{}, ended{};
   std::vector<History> histories;  // one per mutex
+  std::vector<CallHistory> calls;  // the same
+  StoreRules rules;
   std::vector<Fault> faults;
   std::vector<Stall> stalls;
   nanoseconds held_up{};      // the longest time between two rounds of the harness
@@ -71,13 +84,21 @@ struct Verdict {
   bool sees_the_bug = false;  // the unfenced register lost: a harness that is blind proves nothing
   bool is_overfull = false;
   int clock_steps = 0, steps_seen = 0, failovers = 0, failovers_seen = 0;
+  struct Calls {
+    std::size_t mutexes = 0, noted = 0;
+    std::size_t undecided = 0;  // mutexes: the search was given up
+    std::size_t forgotten = 0;  // mutexes: an order there is only as a failover may forget
+    bool is_cut = false;        // a log was full
+  };
+  Calls calls;
   std::size_t forgotten = 0;  // times that two owned after a failover that may forget: no violation
 
   // A clock that was set and never seen to be off was not attacked.
   bool clock_acts() const { return clock_steps == 0 || steps_seen > 0; }
   bool fails_over() const { return failovers == 0 || failovers_seen > 0; }
   bool holds() const {
-    return violations.empty() && sees_the_bug && clock_acts() && fails_over() && !is_overfull;
+    return violations.empty() && sees_the_bug && clock_acts() && fails_over() && !is_overfull &&
+           calls.undecided == 0;
   }
 };
 

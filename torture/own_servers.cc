@@ -77,6 +77,8 @@ void set_url(Target& target, const std::string& url) {
   Target other = target_of(url);
   target.url = std::move(other.url);
   target.network = std::move(other.network);
+  target.rules = other.rules;
+  target.rules.is_ours = true;
 }
 
 Target start_sqlite() {
@@ -125,6 +127,7 @@ Target start_zookeeper() {
   Target target = target_at("zookeeper", own, [own] { own->server.kill(); });
   set_url(target, "zookeeper://" + own->server.address() + "?session-timeout=1500&tick=500");
   target.step_clock = {};
+  target.rules.old_question = {};  // there is no other server
   target.spared = {"the clock: sessions are counted by a monotonic one"};
   target.count = [own] { return count_zookeeper(own->server.port()); };
   return target;

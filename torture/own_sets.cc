@@ -55,6 +55,12 @@ Target target_of_set(const char* name, const std::shared_ptr<Failing<Set>>& own,
   return target;
 }
 
+void set_url(Target& target, const std::string& url) {
+  target.url = url;
+  target.rules = target_of(url).rules;
+  target.rules.is_ours = true;
+}
+
 void await_whole(const std::function<bool()>& is_whole) {
   const LocalTime patience = BootClock::now() + 120s;
   while (!is_whole()) {
@@ -122,7 +128,7 @@ Target start_zookeeper_ensemble() {
         static_cast<void>(ensemble.follower());  // or it leads nobody
         return ensemble.leader();
       });
-  target.url = "zookeeper://" + own->set.addresses() + "?session-timeout=3000&tick=500";
+  set_url(target, "zookeeper://" + own->set.addresses() + "?session-timeout=3000&tick=500");
   target.server->await_ready = [own] { own->set.await_quorum(3); };
   target.spared = {"the network: clients know three addresses", "the clock: it is a monotonic one"};
   return target;
@@ -134,7 +140,7 @@ Target start_mongodb_set() {
   own->set.start();
   Target target = target_of_set("mongodb-set", own,
                                 [](const servers::MongodbSet& set) { return set.primary(); });
-  target.url = own->set.url();
+  set_url(target, own->set.url());
   target.server->await_ready = [own] { own->set.await_all(); };
   target.spared = {"the network: clients find the members by themselves", "the clock"};
   return target;
@@ -150,7 +156,7 @@ Target start_redis_sentinels() {
   own->set.start();
   Target target = target_of_set("redis-sentinels", own,
                                 [](const servers::RedisSentinels& set) { return set.master(); });
-  target.url = own->set.url();
+  set_url(target, own->set.url());
   // Sentinels would write into its file whom it is to follow; it has none.
   target.server->launch = [own] {
     servers::RedisServer& back = own->set[own->dead];
@@ -176,11 +182,11 @@ Target start_galera() {
   const auto own = std::make_shared<Failing<Galera>>();
   Target target =
       target_of_set("galera-cluster", own, [](Galera& cluster) { return cluster.first_of(3); });
-  target.url = "mysql://admin@";
+  std::string url = "mysql://admin@";
   for (std::size_t i = 0; i < Galera::kNodes; ++i) {
-    target.url += (i == 0 ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(own->set[i].port());
+    url += (i == 0 ? "127.0.0.1:" : ",127.0.0.1:") + std::to_string(own->set[i].port());
   }
-  target.url += "/simba_db?sslmode=disable";
+  set_url(target, url + "/simba_db?sslmode=disable");
   target.server->has_heir = [own] {
     try {
       return own->set.first_of(2) != own->dead;

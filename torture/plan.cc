@@ -30,6 +30,10 @@ std::filesystem::path Plan::registers(int mutex) const {
   return directory / ("registers-" + std::to_string(mutex));
 }
 
+std::filesystem::path Plan::calls(int client) const {
+  return directory / ("calls-" + std::to_string(client));
+}
+
 std::filesystem::path Plan::pulse(int client) const {
   return directory / ("pulse-" + std::to_string(client));
 }

@@ -66,11 +66,35 @@ std::string with_query(std::string url, std::string_view more) {
   return url + (has_path ? "?" : "/?") + std::string(more);
 }
 
+// Whether a URL leads to several servers, of which one may know less than another.
+bool names_several(std::string_view url) {
+  const std::string_view hosts = url.substr(0, std::min(url.find('?'), url.size()));
+  return hosts.find(',') != hosts.npos || url.find("+srv://") != url.npos ||
+         url.find("replicaSet=") != url.npos;
+}
+
+StoreRules rules_of(std::string_view url) {
+  StoreRules rules;
+  const bool is_sql = url.starts_with("mysql://") || url.starts_with("mariadb://");
+  rules.may_forget_release = url.starts_with("postgresql://") || url.starts_with("postgres://");
+  if (url.starts_with("zookeeper://")) {
+    rules.queues = true;
+    rules.old_question = rules.old_refusal = kOldestRead;  // one address may be of an ensemble
+  }
+  if (url.starts_with("mongodb") && names_several(url)) {
+    rules.old_question = kOldestRead;
+    rules.is_old_after_failover_only = true;
+  }
+  if (is_sql && names_several(url)) rules.old_question = rules.old_refusal = kOldestRead;
+  return rules;
+}
+
 }  // namespace
 
 Target target_of(const std::string& url) {
   Target target;
   target.url = url;
+  target.rules = rules_of(url);
   if (url.starts_with("sqlite:")) {
     target.spared = {"server, network and clock: there are none"};
     return target;

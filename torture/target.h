@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simba/time.h"
+#include "torture/store_rules.h"
 
 namespace simba::torture {
 
@@ -43,6 +44,7 @@ struct Target {
     std::function<void()> hold_back;
   };
   std::optional<Server> server;
+  StoreRules rules;  // of its answers
   // A failover may forget what was acknowledged: then two owners are possible for a lease.
   bool forgets = false;
   // Of the wall clock that the store decides by: how far off it is to be, and what time it is by

@@ -5,6 +5,20 @@
 namespace simba::torture {
 namespace {
 
+TEST(TargetTest, WhatItsDocumentsPromiseLessGoesByTheUrl) {
+  const auto rules = [](const char* url) { return target_of(url).rules; };
+  EXPECT_TRUE(rules("zookeeper://a").queues);
+  EXPECT_EQ(rules("zookeeper://a").old_refusal, kOldestRead);
+  EXPECT_EQ(rules("mongodb://a").old_question, nanoseconds{0});
+  EXPECT_EQ(rules("mongodb://a,b/?replicaSet=r").old_question, kOldestRead);
+  EXPECT_EQ(rules("mongodb://a,b/?replicaSet=r").old_refusal, nanoseconds{0});
+  EXPECT_TRUE(rules("postgresql://a/b").may_forget_release);
+  EXPECT_EQ(rules("mysql://a/b").old_question, nanoseconds{0});
+  EXPECT_EQ(rules("mysql://a,c/b").old_refusal, kOldestRead);
+  EXPECT_EQ(rules("redis://a").old_question, nanoseconds{0});
+  EXPECT_FALSE(rules("redis://a").is_ours);
+}
+
 // Where a relay would lead, and what a client would be told; empty: there is none.
 std::string through(const std::string& url) {
   const Target target = target_of(url);

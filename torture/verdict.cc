@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "torture/call_verdict.h"
 #include "torture/outcome.h"
 
 namespace simba::torture {
@@ -150,6 +151,7 @@ Verdict judge(const Plan& plan, const Outcome& outcome) {
     if (outcome.owners_killed > outcome.calm_since)
       judge_time(history, outcome, outcome.owners_killed, "the owners' death", verdict);
   }
+  judge_calls(plan, outcome, verdict);
   verdict.longest_gap = longest_gap(outcome.histories);
   verdict.sees_the_bug = verdict.writes.lost > 0;
   verdict.clean_stalls = static_cast<std::size_t>(
@@ -178,6 +180,7 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
                       std::to_string(verdict.writes.unfenced) + " writes; the fenced one refused " +
                       std::to_string(verdict.writes.refused) +
                       (verdict.sees_the_bug ? "" : ": THE HARNESS IS BLIND, nothing is shown"));
+  line("calls", calls_text(verdict));
   const std::string stalls = std::to_string(outcome.stalls.size()) + " stalls of the machine, " +
                              std::to_string(verdict.clean_stalls) + " of them after the faults";
   line("timing",
@@ -236,7 +239,12 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
                               {"sees_the_bug", verdict.sees_the_bug},
                               {"clock_steps_seen", verdict.steps_seen},
                               {"failovers_seen", verdict.failovers_seen},
-                              {"two_owners_forgotten", verdict.forgotten}};
+                              {"two_owners_forgotten", verdict.forgotten},
+                              {"calls", verdict.calls.noted},
+                              {"calls_mutexes", verdict.calls.mutexes},
+                              {"calls_undecided", verdict.calls.undecided},
+                              {"calls_forgotten", verdict.calls.forgotten},
+                              {"calls_cut", verdict.calls.is_cut}};
   const auto counts = count(outcome.faults);
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
     json["faults"][std::string(kNames.at(kind))] = counts.at(kind);

@@ -158,6 +158,76 @@ TEST_F(VerdictTest, ANotebookThatIsFullIsNoProof) {
   EXPECT_FALSE(judge(plan, outcome).holds());
 }
 
+Call granted(int ms, std::uint64_t id, Token token) {
+  Call call;
+  call.before = at(ms);
+  call.after = at(ms + 1);
+  call.id = call.owner = id;
+  call.owner_token = token;
+  call.lease = call.left = 1'500ms;
+  call.answer = Call::Answer::kOwned;
+  call.client = static_cast<int>(id);
+  return call;
+}
+
+TEST_F(VerdictTest, CallsThatHaveNoOrderBreakTheRun) {
+  outcome.calls = {{"m", {granted(100, 1, 5)}}};
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("of 1 mutexes, 1 calls to the store: linearizable"));
+  outcome.calls[0].calls.push_back(granted(600, 2, 6));
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_FALSE(verdict.holds());
+  ASSERT_EQ(verdict.violations.size(), 1U);
+  EXPECT_EQ(verdict.violations[0].promise, "LIN");
+  EXPECT_EQ(verdict.violations[0].what,
+            "m: no order of these calls is that of a lease: client 1 as 0001 took for 1500 ms "
+            "[0.1000, 0.1010]: granted, token 5; client 2 as 0002 took for 1500 ms [0.6000, "
+            "0.6010]: granted, token 6");
+  EXPECT_THAT(as_text({}, plan, outcome, verdict), HasSubstr("1 NOT LINEARIZABLE"));
+}
+
+TEST_F(VerdictTest, WhatAFailoverForgotIsCounted) {
+  outcome.calls = {{"m", {granted(100, 1, 5), granted(600, 2, 6)}}};
+  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.failovers_seen = 1;
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U);
+  outcome.forgets = true;
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  EXPECT_EQ(judge(plan, outcome).calls.forgotten, 1U);
+}
+
+TEST_F(VerdictTest, WhatAStoreTellsOfThePastIsJudgedByIt) {
+  Call released = granted(200, 1, 5);
+  released.kind = Call::Kind::kRelease;
+  released.token = 5;
+  released.answer = Call::Answer::kDone;
+  Call old = granted(300, 1, 5);
+  old.kind = Call::Kind::kObserve;
+  old.id = 0;
+  outcome.calls = {{"m", {granted(100, 1, 5), released, old}}};
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U);
+  outcome.rules.old_question = 10s;
+  EXPECT_TRUE(judge(plan, outcome).violations.empty());
+  outcome.rules.is_ours = outcome.rules.is_old_after_failover_only = true;
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U) << "there was none";
+  outcome.rules = {};
+  outcome.rules.may_forget_release = true;
+  EXPECT_TRUE(judge(plan, outcome).violations.empty()) << "somebody may have killed it";
+  outcome.rules.is_ours = true;
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U) << "nobody did";
+  outcome.faults.push_back({FaultKind::kServerKill, -1, at(250), at(280)});
+  EXPECT_TRUE(judge(plan, outcome).violations.empty());
+}
+
+TEST_F(VerdictTest, CallsThatFoundNoRoomAreSaidToBeMissing) {
+  outcome.calls = {{"m", {granted(100, 1, 5), granted(600, 2, 6)}, at(500), true}};
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_TRUE(verdict.holds());
+  EXPECT_THAT(as_text({}, plan, outcome, verdict),
+              HasSubstr("1 calls to the store: linearizable; a log was full"));
+}
+
 TEST_F(VerdictTest, TheJsonIsOneObjectWithAllOfIt) {
   lane(0).records.push_back(look(700, 5));
   const std::string text =

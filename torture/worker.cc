@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@
 #include "torture/notebook.h"
 #include "torture/plan.h"
 #include "torture/pulse.h"
+#include "torture/recording_store.h"
 
 namespace simba::torture {
 namespace {
@@ -166,7 +168,8 @@ int work(const std::string& directory, int client) {
   if (url == nullptr) return 2;
   std::signal(SIGTERM, [](int) { ends = true; });
   const Plan plan = Plan::load(directory);
-  const Client connection = connect(url);
+  const Client connection(std::make_shared<RecordingStore>(
+      open_store(url), std::make_shared<CallLog>(plan.calls(client))));
   std::vector<std::jthread> threads;
   for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
     threads.emplace_back([&plan, &connection, client, mutex](const std::stop_token& stop) {

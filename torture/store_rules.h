@@ -1,0 +1,34 @@
+#pragma once
+
+#include <chrono>
+
+#include "simba/time.h"
+
+namespace simba::torture {
+
+// What the documents of a store promise less of its answers than a lease object in memory would. No
+// claim is decided by any of it.
+struct StoreRules {
+  // docs/zookeeper.md: a take that is not granted leaves a place in a queue, and who stands first
+  // owns, also before it is told.
+  bool queues = false;
+  // So long ago may have been true what an observer is told, or a claim that was not granted.
+  //   docs/mongodb.md: for a moment after an election a new primary does not know what a majority
+  //     has. Claims are answered after a write, and are not old.
+  //   docs/zookeeper.md: what the server of the session has heard; and a waiter may be answered
+  //   from
+  //     what its last hint brought along.
+  //   docs/mysql.md: of Galera, what the node that is asked has applied.
+  nanoseconds old_question{}, old_refusal{};
+  bool is_old_after_failover_only = false;
+  // docs/postgres.md: a release need not be on the disk when it is answered. A server that dies
+  // then has the owner back, until the end of its lease.
+  bool may_forget_release = false;
+  bool is_ours = false;  // nobody but us kills the server, or sets its clock
+};
+
+// Servers that follow hear of the leader, or are left out, well within this: the default limits of
+// MongoDB (electionTimeoutMillis) and ZooKeeper (syncLimit) are 10 s.
+inline constexpr nanoseconds kOldestRead = std::chrono::seconds{10};
+
+}  // namespace simba::torture
