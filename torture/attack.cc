@@ -130,7 +130,8 @@ void Attack::attack(LocalTime until, const std::string& until_broken) {
 // die and do not come back, and each mutex finds another.
 void Attack::calm() {
   watch_due_ = LocalTime::max();
-  is_calm_ = true;
+  // What was killed follows whoever leads by now: it must not come back before somebody does.
+  while (server_is_down_ && target_.server->has_heir) pass(BootClock::now() + 10ms);
   while (!agenda_.empty()) {
     const auto action = std::move(agenda_.begin()->second);
     agenda_.erase(agenda_.begin());
@@ -249,7 +250,7 @@ void Attack::fail_over() {
 void Attack::await_heir(std::size_t fault, LocalTime until) {
   later(100ms, [this, fault, until] {
     const bool has_heir = target_.server->has_heir();
-    if (!has_heir && !is_calm_ && BootClock::now() < until) return await_heir(fault, until);
+    if (!has_heir && BootClock::now() < until) return await_heir(fault, until);
     if (has_heir) ++outcome_.failovers_seen;
     end_server_fault();
     outcome_.faults.at(fault).end = BootClock::now();

@@ -63,7 +63,7 @@ class Attack {
   std::function<void(const Crowd&)> watch_;
   nanoseconds watch_every_{0};
   LocalTime watch_due_ = LocalTime::max();
-  bool server_is_down_ = false, is_calm_ = false;
+  bool server_is_down_ = false;
   LocalTime last_round_{}, server_rests_until_{}, clock_rests_until_{};
   nanoseconds clock_offset_{0};
   Outcome outcome_;
