@@ -51,12 +51,12 @@ std::vector<Call> culprits(std::vector<Call> calls, const LeaseRules& rules, Loc
     break;
   }
   std::size_t tried = 0;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    if (!is_heard(found[i])) continue;
+  for (Call& call : found) {
+    if (!is_heard(call)) continue;
     if (++tried > kMostTried) break;
-    const Call::Answer answer = found[i].answer;
-    mute(found[i]);
-    if (!has_none(found)) found[i].answer = answer;
+    const Call::Answer answer = call.answer;
+    mute(call);
+    if (!has_none(found)) call.answer = answer;
   }
   std::erase_if(found, [](const Call& call) { return !is_heard(call); });
   std::sort(found.begin(), found.end(),

@@ -13,7 +13,6 @@ namespace simba::torture {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 using Calls = std::vector<Call>;
 using Found = Order::Verdict;
 
