@@ -98,7 +98,7 @@ Target start_postgres_pair(const char* name, const servers::PostgresSettings& se
   own->set.start();
   Target target =
       target_of_set(name, own, [](const servers::PostgresPair& pair) { return pair.primary(); });
-  target.url = own->set.url();
+  set_url(target, own->set.url());
   target.server->hold_back = [own] { own->set[own->set.primary()].hold_back_standbys(); };
   target.server->kill = [own] {
     own->dead = own->set.primary();
