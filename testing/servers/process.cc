@@ -166,6 +166,7 @@ bool Process::reap(int options) {
   do done = waitpid(pid_, &status, options);
   while (done < 0 && errno == EINTR);
   gone_ = done != 0;
+  if (done == pid_) status_ = status;
   return gone_;
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   bool is_running();
+  // How it ended, as waitpid() tells it; none: nobody has seen its end yet.
+  std::optional<int> status() const { return status_; }
   void signal(int number) const;
   // SIGSTOP, and waits until it has stopped: until all its threads have, of which one may be
   // waiting for a disk. False: patience ended first.
@@ -47,6 +50,7 @@ class Process {
 
   pid_t pid_ = -1;
   bool gone_ = false;
+  std::optional<int> status_;
 };
 
 // The first of these programs that is there, as a path; empty when none is. Absolute paths are

@@ -146,6 +146,20 @@ TEST(Processes, ThatWereStoppedCanBeEnded) {
   EXPECT_TRUE(process.stop());
 }
 
+TEST(Processes, TellHowTheyEnded) {
+  Command command;
+  command.words = {"sh", "-c", "exit 3"};
+  Process process(command);
+  ASSERT_TRUE(process.wait(30s));
+  ASSERT_TRUE(process.status());
+  EXPECT_EQ(WEXITSTATUS(*process.status()), 3);
+  Process killed(sleeper());
+  EXPECT_FALSE(killed.status());
+  killed.kill();
+  ASSERT_TRUE(killed.status());
+  EXPECT_EQ(WTERMSIG(*killed.status()), SIGKILL);
+}
+
 TEST(Processes, ThatDoNotExistAreNamed) {
   Command command;
   command.words = {"no-such-program"};
