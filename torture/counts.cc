@@ -30,17 +30,22 @@ std::string said(const std::vector<std::string>& words) try {
   return {};
 }
 
-// The numbers of a text, each behind its marker.
+// The numbers of a text, each behind its marker; what is not in it has no value.
 class Numbers {
  public:
   explicit Numbers(std::string text) : text_('\n' + std::move(text)) {}
 
   void add(const std::string& marker, Count count) {
+    count.value = number_behind(marker);
+    counts_.push_back(std::move(count));
+  }
+  std::optional<double> number_behind(const std::string& marker) const {
     const std::size_t at = text_.find(marker);
-    if (at == text_.npos) return;
+    if (at == text_.npos) return std::nullopt;
+    double value = 0;
     const char* const end = text_.data() + text_.size();
-    const auto [last, error] = std::from_chars(text_.data() + at + marker.size(), end, count.value);
-    if (error == std::errc{}) counts_.push_back(std::move(count));
+    const auto [last, error] = std::from_chars(text_.data() + at + marker.size(), end, value);
+    return error == std::errc{} ? std::optional(value) : std::nullopt;
   }
   std::vector<Count> counts() && { return std::move(counts_); }
 
@@ -56,11 +61,9 @@ std::string ask_mariadb(const std::filesystem::path& socket, const std::string& 
 
 // A number of microseconds behind a marker.
 std::optional<nanoseconds> time_in(const std::string& text, const std::string& marker) {
-  Numbers numbers(text);
-  numbers.add(marker, {});
-  const std::vector<Count> found = std::move(numbers).counts();
-  if (found.empty()) return std::nullopt;
-  return std::chrono::microseconds{static_cast<std::int64_t>(found.front().value)};
+  const std::optional<double> found = Numbers(text).number_behind(marker);
+  if (!found) return std::nullopt;
+  return std::chrono::microseconds{static_cast<std::int64_t>(*found)};
 }
 
 Count rows() { return {"rows", 0, kRowShare, kRows}; }
@@ -121,14 +124,19 @@ std::vector<Count> count_zookeeper(std::uint16_t port) {
   return std::move(numbers).counts();
 }
 
-std::vector<Count> count_mongodb(const AskMongodb& ask) try {
-  Numbers numbers(ask(R"({"count": "pessimisticLocks"})", "MongoLocks") +
-                  ask(R"({"serverStatus": 1, "repl": 0, "metrics": 0, "locks": 0})", "admin"));
+std::vector<Count> count_mongodb(const AskMongodb& ask) {
+  const auto said = [&](const std::string& command, const std::string& on) {
+    try {
+      return ask(command, on);
+    } catch (const std::runtime_error&) {
+      return std::string();
+    }
+  };
+  Numbers numbers(said(R"({"count": "pessimisticLocks"})", "MongoLocks") +
+                  said(R"({"serverStatus": 1, "repl": 0, "metrics": 0, "locks": 0})", "admin"));
   numbers.add("\"n\" : ", rows());
   numbers.add("\"connections\" : { \"current\" : ", connections());
   return std::move(numbers).counts();
-} catch (const std::runtime_error&) {
-  return {};
 }
 
 std::optional<nanoseconds> clock_of_redis(const std::filesystem::path& socket) {

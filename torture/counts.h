@@ -10,7 +10,7 @@
 #include "torture/target.h"
 
 // What the stores themselves say that they keep, and what time it is, asked without the library.
-// Each answers with nothing, or with less, where the server is down.
+// Where the server is down each answers without values.
 namespace simba::torture {
 
 std::vector<Count> count_sqlite(const std::filesystem::path& file);

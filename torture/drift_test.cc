@@ -86,6 +86,17 @@ TEST_F(SoakTest, NothingMeasuredIsNotFlat) {
   EXPECT_THAT(as_text(title, soaked), HasSubstr("redis: GROWS"));
 }
 
+TEST_F(SoakTest, AStoreThatNeverAnsweredIsNotFlat) {
+  soaked.series.pop_back();
+  soaked.is_counted = true;
+  EXPECT_THAT(as_text(title, soaked), HasSubstr("redis: GROWS\n  store         NEVER ANSWERED"));
+  soaked.series.push_back({"keys", "", -1, 0, 0, {}});
+  EXPECT_THAT(as_text(title, soaked), HasSubstr("keys          TOO FEW SAMPLES (0)"));
+  EXPECT_FALSE(is_flat(soaked));
+  soaked.series.back().points = soaked.series.front().points;
+  EXPECT_TRUE(is_flat(soaked));
+}
+
 TEST_F(SoakTest, TheJsonHasEveryPoint) {
   const auto json = nlohmann::json::parse(as_json(title, soaked, {}, R"({"holds":true})"));
   EXPECT_EQ(json["flat"], false);

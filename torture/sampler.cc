@@ -62,14 +62,13 @@ void Sampler::sample_client(int client, pid_t pid, LocalTime now) {
   add({"descriptors", "", client, kShare, kDescriptors, {}}, now, descriptors(process));
 }
 
-void Sampler::add(Series about, LocalTime now, double value) {
-  if (value < 0) return;
-  const auto found = std::find_if(series_.begin(), series_.end(), [&](const Series& each) {
+// A series without a value is one all the same: that it was never told is seen.
+void Sampler::add(Series about, LocalTime now, std::optional<double> value) {
+  auto found = std::find_if(series_.begin(), series_.end(), [&](const Series& each) {
     return each.name == about.name && each.client == about.client;
   });
-  if (found != series_.end()) return found->points.push_back({now, value});
-  about.points = {{now, value}};
-  series_.push_back(std::move(about));
+  if (found == series_.end()) found = series_.insert(series_.end(), std::move(about));
+  if (value && *value >= 0) found->points.push_back({now, *value});
 }
 
 std::vector<Series> Sampler::series() const {

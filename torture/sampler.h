@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@ class Sampler {
 
  private:
   void sample_client(int client, pid_t pid, LocalTime now);
-  void add(Series about, LocalTime now, double value);
+  void add(Series about, LocalTime now, std::optional<double> value);
 
   const Target& target_;
   std::vector<Pulse> pulses_;

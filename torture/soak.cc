@@ -74,9 +74,9 @@ std::string line(const Growth& growth) {
   return text + (growth.is_flat() ? "\n" : ": GROWS\n");
 }
 
-bool is_flat(const std::vector<Growth>& growths) {
-  return !growths.empty() && std::all_of(growths.begin(), growths.end(),
-                                         [](const Growth& growth) { return growth.is_flat(); });
+bool lacks_the_store(const Soaked& soaked) {
+  return soaked.is_counted && std::none_of(soaked.series.begin(), soaked.series.end(),
+                                           [](const Series& each) { return each.client < 0; });
 }
 
 }  // namespace
@@ -89,9 +89,18 @@ std::vector<Growth> judge(const Soaked& soaked) {
   return growths;
 }
 
+bool is_flat(const Soaked& soaked) {
+  const std::vector<Growth> growths = judge(soaked);
+  return !growths.empty() && !lacks_the_store(soaked) &&
+         std::all_of(growths.begin(), growths.end(),
+                     [](const Growth& growth) { return growth.is_flat(); });
+}
+
 std::string as_text(const Title& title, const Soaked& soaked) {
   const std::vector<Growth> growths = judge(soaked);
-  std::string text = title.store + ": " + (is_flat(growths) ? "flat" : "GROWS") + '\n';
+  std::string text = title.store + ": " + (is_flat(soaked) ? "flat" : "GROWS") + '\n';
+  if (lacks_the_store(soaked))
+    text += "  store         NEVER ANSWERED: nothing of it was counted\n";
   for (const Growth& growth : worst(growths)) text += line(growth);
   double sum = 0;
   for (const Point& point : soaked.acquisitions.points) sum += point.value;
@@ -106,7 +115,7 @@ std::string as_json(const Title& title, const Soaked& soaked, const Plan& plan,
                     const std::string& attack) {
   const std::vector<Growth> growths = judge(soaked);
   nlohmann::ordered_json json{{"store", title.store},
-                              {"flat", is_flat(growths)},
+                              {"flat", is_flat(soaked)},
                               {"seconds", seconds(soaked.ended - soaked.began)},
                               {"sampled_every_s", seconds(soaked.every)},
                               {"long_lived_clients", plan.survivors}};
@@ -149,12 +158,13 @@ SoakReport soak(const Target& target, Plan plan, const std::string& command) {
   const Title title{target.name, command, target.spared};
   soaked.ended = outcome.calm_since;
   soaked.series = sampler.series();
+  soaked.is_counted = static_cast<bool>(target.count);
   soaked.acquisitions = acquisitions(outcome, soaked);
   SoakReport report;
   for (const Growth& growth : judge(soaked)) {
     if (!growth.is_flat()) report.grown.push_back(growth.series->name);
   }
-  report.is_flat = report.grown.empty() && !soaked.series.empty();
+  report.is_flat = is_flat(soaked);
   report.holds = verdict.holds();
   report.text = as_text(title, soaked) + as_text(title, plan, outcome, verdict);
   report.json = as_json(title, soaked, plan, as_json(title, plan, outcome, verdict));

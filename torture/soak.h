@@ -13,6 +13,7 @@ namespace simba::torture {
 struct Soaked {
   LocalTime began{}, ended{};  // of the faults, and so of the samples
   nanoseconds every{};         // between two samples
+  bool is_counted = false;     // the store can be asked what it keeps: then it has to be among them
   std::vector<Series> series;
   Series acquisitions;  // per second; they say how much was done, and are not judged
 };
@@ -24,6 +25,8 @@ struct Growth {
   bool is_flat() const { return drift && drift->is_flat(); }
 };
 std::vector<Growth> judge(const Soaked& soaked);
+// That nobody answered is not flat.
+bool is_flat(const Soaked& soaked);
 
 std::string as_text(const Title& title, const Soaked& soaked);
 std::string as_json(const Title& title, const Soaked& soaked, const Plan& plan,

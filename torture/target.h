@@ -12,11 +12,12 @@
 
 namespace simba::torture {
 
-// Something that a store has a number of. In a run that goes on for long it may grow by the share
-// and the constant.
+// Something that a store has a number of; none: it did not say. In a run that goes on for long it
+// may grow by the share and the constant.
 struct Count {
   std::string name;  // "rows"
-  double value = 0, share = 0, constant = 0;
+  std::optional<double> value;
+  double share = 0, constant = 0;
 };
 
 // What is attacked, and how far. What is empty cannot be done to it.
@@ -52,7 +53,7 @@ struct Target {
   std::function<void(nanoseconds)> step_clock;
   std::function<std::optional<nanoseconds>()> read_clock;
 
-  // What the store keeps: rows, keys, files, connections. Empty where it does not answer.
+  // What the store keeps: rows, keys, files, connections. Always the same names.
   std::function<std::vector<Count>()> count;
 
   std::vector<std::string> spared;  // what is not attacked, and why
