@@ -3,6 +3,7 @@
 // for.
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "core/contention.h"
 #include "fuzz/answer.h"
@@ -31,30 +32,50 @@ class Driver {
 
  private:
   void step() {
+    const std::optional<simba::core::TermTimes> before = contention_.term();
+    const std::string wire_id = contention_.wire_id();
+    const bool grants = take_a_step();
+    const auto& after = contention_.term();
+    if (!after) return;
+    if (!before) return require(grants, "only a grant begins a term");
+    require(after->token == before->token && contention_.wire_id() == wire_id,
+            "a term stays what it is: nothing is adopted");
+    require(after->revoke_at == before->revoke_at || grants, "only a grant extends a term");
+  }
+
+  // Whether it was an answer to its own question, and one that grants what was asked for.
+  bool take_a_step() {
     switch (input_.ConsumeIntegralInRange(0, 6)) {
       case 0:
-        return note(contention_.timer(now_));
+        note(contention_.timer(now_));
+        return false;
       case 1:
-        return note(contention_.wake(now_));
+        note(contention_.wake(now_));
+        return false;
       case 2:
-        return note(contention_.failed(number(), simba::Errc::kUnreachable, now_));
+        note(contention_.failed(number(), simba::Errc::kUnreachable, now_));
+        return false;
       case 3:
-        return note(contention_.overheard(answer(), sent_, now_));
+        note(contention_.overheard(answer(), sent_, now_));
+        return false;
       case 4:
-        return note(contention_.work_done(contention_.wire_id(), now_));
+        note(contention_.work_done(contention_.wire_id(), now_));
+        return false;
       default:
         return answered();
     }
   }
 
-  void answered() {
+  bool answered() {
     const std::uint64_t its = number();
     const simba::Observation seen = answer();
-    const bool held = contention_.term().has_value();
-    const bool grants = contention_.awaits(its) && seen.owner.is_owner(contention_.wire_id()) &&
-                        seen.owner.token != 0 && !seen.is_free();
+    const auto& term = contention_.term();
+    const bool is_its_own = term ? seen.owner.token == term->token : seen.owner.token != 0;
+    const bool grants = contention_.awaits(its) && is_its_own &&
+                        seen.owner.is_owner(contention_.wire_id()) && !seen.is_free();
     note(contention_.answered(its, seen, sent_, now_));
-    require(held || grants || !contention_.term(), "only a grant begins a term");
+    require(!term || term->token == seen.owner.token || !grants, "a term has the token granted");
+    return grants;
   }
 
   simba::Observation answer() {
