@@ -224,6 +224,9 @@ inline arrive(k, reply_to) {
      counter++;
      begin_term(call[k].id, counter);
      reply_to = term;
+#ifdef ANOTHER_TERM_ADOPTED /* the store tells who owns, also who asked for a term that is over */
+  :: call[k].kind == RENEW && left > 0 && !(owner == call[k].id && term == call[k].term) -> reply_to = term;
+#endif
 #ifdef BLIND_RENEW
   :: call[k].kind == RENEW && left > 0 -> renew_lease(k, reply_to);
 #else
@@ -276,21 +279,35 @@ inline arrive(k, reply_to) {
 
 #ifdef REVOKED_TERM_REVIVED
 #define WANTS_RENEWAL(c, k) (state[c] != TRYING && id[c] == call[k].id)
-#elif defined(BLIND_RENEW)
+#elif defined(BLIND_RENEW) || defined(ANOTHER_TERM_ADOPTED)
 #define WANTS_RENEWAL(c, k) (state[c] == HOLDING && IS_WAITED_FOR(k))
 #else
 #define WANTS_RENEWAL(c, k) (state[c] == HOLDING && IS_WAITED_FOR(k) && mine[c] == call[k].reply)
 #endif
 
+/* Without these two the promises hold all the same: a term that comes so late is out of its ttl, or over. */
+#ifdef GRANT_AFTER_ITS_TTL
+#define IS_EARLY_GRANT(k) true
+#else
+#define IS_EARLY_GRANT(k) (AGE(k) < TTL)
+#endif
+#ifdef RENEWAL_AFTER_ITS_END
+#define IS_EARLY_RENEWAL(k) true
+#else
+#define IS_EARLY_RENEWAL(k) (AGE(k) < LEASE - GUARD)
+#endif
+
+#define REST(k) (AGE(k) < LEASE - GUARD -> LEASE - GUARD - AGE(k) : 0)
+
 inline hear(c, k) {
   if
-  :: call[k].kind == TAKE && WANTS_TERM(c, k) && AGE(k) < TTL ->
+  :: call[k].kind == TAKE && WANTS_TERM(c, k) && IS_EARLY_GRANT(k) ->
      state[c] = HOLDING;
      mine[c] = call[k].reply;
-     rest[c] = LEASE - GUARD - AGE(k);
-  :: call[k].kind == RENEW && WANTS_RENEWAL(c, k) && AGE(k) < LEASE - GUARD ->
+     rest[c] = REST(k);
+  :: call[k].kind == RENEW && WANTS_RENEWAL(c, k) && IS_EARLY_RENEWAL(k) ->
      state[c] = HOLDING;
-     rest[c] = (rest[c] > LEASE - GUARD - AGE(k) -> rest[c] : LEASE - GUARD - AGE(k));
+     rest[c] = (rest[c] > REST(k) -> rest[c] : REST(k));
   :: else
   fi;
   call[k].reply = 0;
