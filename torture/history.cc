@@ -115,7 +115,7 @@ void check_tokens(const History& history, std::vector<Violation>& into) {
 
 }  // namespace
 
-std::vector<Violation> check(const History& history, std::size_t most) {
+std::vector<Violation> check(const History& history) {
   using Kind = Record::Kind;
   std::vector<Violation> found;
   const auto token_if = [](const Record& record, bool counts) {
@@ -133,7 +133,6 @@ std::vector<Violation> check(const History& history, std::size_t most) {
   check_tokens(history, found);
   check_order(history, gather<LocalTime>(history, applied), "P3", " has written", found);
   check_ends(history, found);
-  if (found.size() > most) found.resize(most);
   return found;
 }
 

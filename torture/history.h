@@ -53,8 +53,7 @@ struct Violation {
 //   R4       once a look has said that a term owns no more, none says that it does
 // P1 and P2 together say that the terms can be put in one order, in which each begins when the one
 // before has ended and has a larger token: the history is that of a mutex.
-// At most `most` of them.
-std::vector<Violation> check(const History& history, std::size_t most = 10);
+std::vector<Violation> check(const History& history);
 
 // A term, as far as looks that said `is_in_ttl` show it.
 struct Span {

@@ -132,6 +132,33 @@ TEST_F(VerdictTest, TwoOwnersAreCountedWhereAFailoverMayForgetAndBreakP1ElseAndL
   EXPECT_FALSE(judge(plan, outcome).holds()) << "before the failover nothing was forgotten";
 }
 
+TEST_F(VerdictTest, WhatIsForgivenHidesNothingThatIsNot) {
+  outcome.forgets = true;
+  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.failovers_seen = 1;
+  lane(0).records = {look(500, 60)};
+  for (int i = 0; i < 50; ++i) lane(1).records.push_back(look(700 + i, static_cast<Token>(i + 8)));
+  Record same = look(900, 60);
+  same.term = 99;
+  lane(1).records.push_back(same);
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_GE(verdict.forgotten, 100U) << "P1 and P1b, fifty times each";
+  ASSERT_FALSE(verdict.violations.empty());
+  EXPECT_EQ(verdict.violations.at(0).promise, "P2");
+}
+
+TEST_F(VerdictTest, OfEachPromiseNoMoreThanAnybodyReads) {
+  for (int i = 0; i < 50; ++i) {
+    lane(0).records.push_back(look(2'000 + i, static_cast<Token>(i + 8)));
+    lane(1).records.push_back(look(3'000 + i, static_cast<Token>(i + 8)));
+    lane(1).records.back().term = 99;
+  }
+  lane(1).records.push_back(look(1'600, 99));
+  std::map<std::string, int> told;
+  for (const Violation& violation : judge(plan, outcome).violations) ++told[violation.promise];
+  EXPECT_EQ(told, (std::map<std::string, int>{{"P1", 5}, {"P1b", 5}, {"P2", 5}}));
+}
+
 TEST_F(VerdictTest, AFailoverThatForgetsExcusesNoToken) {
   outcome.forgets = true;
   outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
