@@ -211,7 +211,10 @@ TEST_P(CanaryTest, IsNotSeenByWhatTheLeaderRuns) {
       const auto process = start(words, {.environment = every_way[way]});
       const pid_t program = pid_in("pid");
       ASSERT_GT(program, 0) << process->err();
-      for (const pid_t each : family_of(process->pid())) expect_clean(each, "cmdline");
+      for (const pid_t each : family_of(process->pid())) {
+        expect_clean(each, "cmdline");
+        if (each != process->pid()) expect_clean(each, "environ");
+      }
       expect_clean(program, "environ");
       process->signal(SIGTERM);
       EXPECT_NE(process->wait(), -1);
