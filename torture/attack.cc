@@ -41,6 +41,7 @@ Attack::Attack(const Plan& plan, const Target& target)
   outcome_.rules = target.rules;
   if (target.step_clock)
     kinds_.insert(kinds_.end(), {FaultKind::kClockStep, FaultKind::kClockStep});
+  outcome_.possible = {kinds_.begin(), kinds_.end()};
 }
 
 void Attack::watch(nanoseconds every, std::function<void(const Crowd&)> look) {
@@ -52,18 +53,28 @@ Outcome Attack::run(const std::string& until_broken) {
   plan_.save();
   outcome_.began = BootClock::now();
   for (int client = 0; client < plan_.clients; ++client) crowd_.start(client);
-  await_owners(outcome_.began);
-  if (!has_owners(outcome_.began))
-    throw std::runtime_error("nobody owned a mutex, before any fault");
-  attack(BootClock::now() + plan_.length, until_broken);
-  calm();
-  crowd_.end();
+  try {
+    await_owners(outcome_.began);
+    if (!has_owners(outcome_.began))
+      throw std::runtime_error("nobody owned a mutex, before any fault");
+    attack(BootClock::now() + plan_.length, until_broken);
+    calm();
+    for (const std::string& trouble : crowd_.end()) note_end(trouble);
+  } catch (const Ended& ended) {
+    note_end(ended.what());
+    outcome_.is_cut_short = true;
+    outcome_.calm_since = outcome_.owners_killed = BootClock::now();
+  }
   outcome_.ended = BootClock::now();
   outcome_.histories = crowd_.histories();
   outcome_.calls = crowd_.calls();
   outcome_.stalls = heartbeat_.stalls();
   outcome_.is_overfull = crowd_.is_overfull();
   return std::move(outcome_);
+}
+
+void Attack::note_end(const std::string& what) {
+  outcome_.bad_ends.push_back({"end", what, BootClock::now()});
 }
 
 void Attack::pass(LocalTime until) {
@@ -110,20 +121,39 @@ void Attack::attack(LocalTime until, const std::string& until_broken) {
   // And a failover, however long the others take to agree.
   if (target_.server && target_.server->has_heir) {
     const LocalTime before = BootClock::now();
-    fail_over();
+    force(FaultKind::kFailover);
     while (server_is_down_) pass(BootClock::now() + 10ms);
     until += BootClock::now() - before;
   }
   // So far that nobody can overlook it: a clock is seen to be off once in every run.
   if (target_.step_clock) step_clock(-nanoseconds{plan_.lease()} / 3);
-  while (BootClock::now() < until) {
-    strike();
+  std::vector<FaultKind> first = others_shuffled();
+  while (!first.empty() || BootClock::now() < until) {
+    if (first.empty()) {
+      strike(kinds_.at(dice_.below(kinds_.size())), 1);
+    } else {
+      force(first.back());
+      first.pop_back();
+    }
     pass(std::min(until, BootClock::now() + span(plan_.least_rest, plan_.most_rest)));
     if (!until_broken.empty() && is_broken(until_broken)) {
       outcome_.is_cut_short = true;
       return;
     }
   }
+}
+
+// What can be done and was not yet.
+std::vector<FaultKind> Attack::others_shuffled() {
+  std::vector<FaultKind> kinds;
+  for (const FaultKind kind : outcome_.possible) {
+    const bool is_done = std::any_of(outcome_.faults.begin(), outcome_.faults.end(),
+                                     [kind](const Fault& fault) { return fault.kind == kind; });
+    if (is_done || kind == FaultKind::kStopInWindow) continue;
+    const auto at = static_cast<std::ptrdiff_t>(dice_.below(kinds.size() + 1));
+    kinds.insert(kinds.begin() + at, kind);
+  }
+  return kinds;
 }
 
 // All is mended, everybody is there, and each mutex finds an owner. Then the last fault: the owners
@@ -157,14 +187,22 @@ void Attack::calm() {
 
 // --- what is done --------------------------------------------------------------------------------
 
-void Attack::strike() {
-  const FaultKind kind = kinds_.at(dice_.below(kinds_.size()));
+// What the dice need not choose must come all the same, or a run says nothing about it. So this
+// waits for whom it can be done to, and for the server; what never came fails the verdict.
+void Attack::force(FaultKind kind) {
+  constexpr double kShort = 0.2;  // so that all of them fit into a short run
+  const LocalTime patience = BootClock::now() + kElection;
+  while (!strike(kind, kShort) && BootClock::now() < patience) pass(BootClock::now() + 50ms);
+}
+
+bool Attack::strike(FaultKind kind, double share) {
   switch (kind) {
     case FaultKind::kKill:
     case FaultKind::kStop:
-      return strike_client(kind);
+      return strike_client(kind, share);
     case FaultKind::kStopInWindow:
-      return lay_ambush();
+      lay_ambush();
+      return true;
     case FaultKind::kServerKill:
       return kill_server();
     case FaultKind::kFailover:
@@ -172,18 +210,18 @@ void Attack::strike() {
     case FaultKind::kClockStep:
       return step_clock(harmless_step());
     default:
-      return strike_network(kind);
+      return strike_network(kind, share);
   }
 }
 
-void Attack::strike_client(FaultKind kind) {
+bool Attack::strike_client(FaultKind kind, double share) {
   const bool kills = kind == FaultKind::kKill;
   const int spared = kills ? plan_.survivors : 0;
   const auto at = static_cast<std::size_t>(spared) +
                   dice_.below(static_cast<std::uint64_t>(plan_.clients - spared));
   const int client = static_cast<int>(at);
-  const nanoseconds length = kills ? span(0, 0.5) : span(0.1, 3);
-  if (is_struck_.at(at)) return;
+  const nanoseconds length = kills ? span(0, 0.5) : span(0.1, 3 * share);
+  if (is_struck_.at(at)) return false;
   is_struck_.at(at) = true;
   const LocalTime now = BootClock::now();
   outcome_.faults.push_back({kind, client, now, now + length});
@@ -192,14 +230,15 @@ void Attack::strike_client(FaultKind kind) {
     kills ? crowd_.start(client) : crowd_.go_on(client);
     is_struck_.at(at) = false;
   });
+  return true;
 }
 
-void Attack::strike_network(FaultKind kind) {
+bool Attack::strike_network(FaultKind kind, double share) {
   const auto at = dice_.below(static_cast<std::uint64_t>(plan_.clients));
   const int client = static_cast<int>(at);
-  const nanoseconds length = kind == FaultKind::kReset ? 0ns : span(0.1, 2);
+  const nanoseconds length = kind == FaultKind::kReset ? 0ns : span(0.1, 2 * share);
   const auto by = std::chrono::duration_cast<milliseconds>(span(0.005, 0.1));
-  if (is_cut_.at(at)) return;
+  if (is_cut_.at(at)) return false;
   is_cut_.at(at) = true;
   const LocalTime now = BootClock::now();
   outcome_.faults.push_back({kind, client, now, now + length});
@@ -214,16 +253,18 @@ void Attack::strike_network(FaultKind kind) {
     crowd_.relay(client).delay(0ms);
     is_cut_.at(at) = false;
   });
+  return true;
 }
 
-void Attack::kill_server() {
+bool Attack::kill_server() {
   const nanoseconds length = span(0, 0.7);
   const LocalTime now = BootClock::now();
-  if (server_is_down_ || now < server_rests_until_ || !target_.server->is_ready()) return;
+  if (server_is_down_ || now < server_rests_until_ || !target_.server->is_ready()) return false;
   server_is_down_ = true;
   outcome_.faults.push_back({FaultKind::kServerKill, -1, now, now + length});
   target_.server->kill();
   later(length, [this] { end_server_fault(); });
+  return true;
 }
 
 void Attack::end_server_fault() {
@@ -232,9 +273,9 @@ void Attack::end_server_fault() {
   server_rests_until_ = BootClock::now() + std::max<nanoseconds>(kServerRest, 2 * plan_.lease());
 }
 
-void Attack::fail_over() {
+bool Attack::fail_over() {
   const LocalTime now = BootClock::now();
-  if (server_is_down_ || now < server_rests_until_ || !target_.server->is_ready()) return;
+  if (server_is_down_ || now < server_rests_until_ || !target_.server->is_ready()) return false;
   server_is_down_ = true;
   const std::size_t fault = outcome_.faults.size();
   outcome_.faults.push_back({FaultKind::kFailover, -1, now, now + kElection});
@@ -242,9 +283,13 @@ void Attack::fail_over() {
     target_.server->kill();
     await_heir(fault, BootClock::now() + kElection);
   };
-  if (!target_.server->hold_back || dice_.chance(0.5)) return kill();
-  target_.server->hold_back();
-  later(span(0.02, 0.4), kill);
+  if (target_.server->hold_back && dice_.chance(0.5)) {
+    target_.server->hold_back();
+    later(span(0.02, 0.4), kill);
+  } else {
+    kill();
+  }
+  return true;
 }
 
 void Attack::await_heir(std::size_t fault, LocalTime until) {
@@ -284,14 +329,15 @@ nanoseconds Attack::harmless_step() {
   return dice_.chance(0.5) ? dice_.between(margin / 10, margin * 8 / 10) : -span(0.01, 0.3);
 }
 
-void Attack::step_clock(nanoseconds by) {
+bool Attack::step_clock(nanoseconds by) {
   const LocalTime now = BootClock::now();
-  if (now < clock_rests_until_) return;
+  if (now < clock_rests_until_) return false;
   clock_rests_until_ = now + 2 * nanoseconds{plan_.lease()};
   clock_offset_ += by;
   outcome_.faults.push_back({FaultKind::kClockStep, -1, now, now, by});
   target_.step_clock(clock_offset_);
   if (sees_step(by)) ++outcome_.steps_seen;
+  return true;
 }
 
 // The server's answer was given between two looks at our own clock: it is as far off as it was told

@@ -31,17 +31,21 @@ class Attack {
   // Until then, and what has to happen meanwhile.
   void pass(LocalTime until);
   void keep_going();
+  void note_end(const std::string& what);
   void attack(LocalTime until, const std::string& until_broken);
   void calm();
-  void strike();
-  void strike_client(FaultKind kind);
-  void strike_network(FaultKind kind);
+  std::vector<FaultKind> others_shuffled();
+  void force(FaultKind kind);
+  // False: it cannot be done just now. Lengths of up to this share of the longest.
+  bool strike(FaultKind kind, double share);
+  bool strike_client(FaultKind kind, double share);
+  bool strike_network(FaultKind kind, double share);
   void kill_owners();
-  void kill_server();
-  void fail_over();
+  bool kill_server();
+  bool fail_over();
   void await_heir(std::size_t fault, LocalTime until);
   void end_server_fault();
-  void step_clock(nanoseconds by);
+  bool step_clock(nanoseconds by);
   nanoseconds harmless_step();
   bool sees_step(nanoseconds by) const;
   void lay_ambush();

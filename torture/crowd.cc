@@ -1,10 +1,13 @@
 #include "torture/crowd.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "torture/recording_store.h"
 #include "torture/worker.h"
@@ -12,6 +15,30 @@
 namespace simba::torture {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+// For a last release on a busy machine, whatever the store is doing: who takes longer hangs.
+constexpr std::chrono::milliseconds kPatience = 60s;
+
+std::string way_of(const servers::Process& process) {
+  const std::optional<int> status = process.status();
+  if (!status) return "for reasons unknown";
+  return WIFSIGNALED(*status) ? "of signal " + std::to_string(WTERMSIG(*status))
+                              : "with exit code " + std::to_string(WEXITSTATUS(*status));
+}
+
+bool died_of(const servers::Process& process, int signal) {
+  const int status = process.status().value_or(0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == signal;
+}
+
+// Also of the signal itself: one that has just been started does not heed it yet.
+bool ended_well(const servers::Process& process) {
+  return process.status() == 0 || died_of(process, SIGTERM);
+}
+
+}  // namespace
 
 Crowd::Crowd(const Plan& plan, const Target& target) : plan_(plan), target_(target) {
   for (int client = 0; client < plan.clients; ++client) {
@@ -45,7 +72,13 @@ void Crowd::start(int client) {
   member.process = std::make_unique<servers::Process>(command);
 }
 
-void Crowd::kill(int client) { members_.at(index(client)).process.reset(); }
+void Crowd::kill(int client) {
+  const auto process = std::move(members_.at(index(client)).process);
+  if (!process) return;
+  process->kill();
+  if (!died_of(*process, SIGKILL))
+    throw Ended(told(client, "ended by itself, " + way_of(*process)));
+}
 
 void Crowd::stop(int client) {
   if (const auto& process = members_.at(index(client)).process) process->pause();
@@ -62,22 +95,34 @@ pid_t Crowd::pid(int client) const {
 
 void Crowd::check(int client) {
   const auto& process = members_.at(index(client)).process;
-  if (!process || process->is_running()) return;
-  std::ifstream file(plan_.log(client));
-  const std::string log{std::istreambuf_iterator<char>(file), {}};
-  throw std::runtime_error("client " + std::to_string(client) +
-                           " ended by itself; the end of its log:\n" +
-                           log.substr(log.size() - std::min<std::size_t>(log.size(), 2'000)));
+  if (process && !process->is_running())
+    throw Ended(told(client, "ended by itself, " + way_of(*process)));
 }
 
-void Crowd::end() {
+std::string Crowd::told(int client, const std::string& what) const {
+  constexpr std::size_t kMost = 2'000;
+  std::ifstream file(plan_.log(client));
+  std::string log{std::istreambuf_iterator<char>(file), {}};
+  log.erase(0, log.size() - std::min(log.size(), kMost));
+  while (log.ends_with('\n')) log.pop_back();
+  return "client " + std::to_string(client) + ' ' + what + "; it said last: " + log;
+}
+
+std::vector<std::string> Crowd::end() {
+  std::vector<std::string> troubles;
   for (const Member& member : members_) {
     if (member.process) member.process->signal(SIGTERM);
   }
-  for (Member& member : members_) {
-    if (member.process) member.process->stop(SIGTERM, 5s);
-    member.process.reset();
+  for (int client = 0; client < plan_.clients; ++client) {
+    const auto process = std::move(members_.at(index(client)).process);
+    if (!process) continue;
+    if (!process->stop(SIGTERM, kPatience)) {
+      troubles.push_back(told(client, "does not end, and was killed"));
+    } else if (!ended_well(*process)) {
+      troubles.push_back(told(client, "was to end, and ended " + way_of(*process)));
+    }
   }
+  return troubles;
 }
 
 void Crowd::mend() {

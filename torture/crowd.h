@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "testing/servers/process.h"
@@ -13,6 +15,12 @@
 
 namespace simba::torture {
 
+// A client ended by itself: how, and what it said last.
+class Ended : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The client processes, each with its notebooks and, where there is a network, a relay of its own.
 //
 // Threads: one.
@@ -21,12 +29,14 @@ class Crowd {
   Crowd(const Plan& plan, const Target& target);
 
   void start(int client);  // again after kill()
-  void kill(int client);
+  void kill(int client);   // throws Ended where it has ended by itself
   void stop(int client);
   void go_on(int client);
-  void check(int client);  // throws std::runtime_error where it has ended by itself
-  void end();              // all, in good order; what does not end is killed
-  void mend();             // all relays
+  void check(int client);  // the same
+  // All, in good order; what does not end is killed. Of each that did not end well: how, and what
+  // it said last.
+  std::vector<std::string> end();
+  void mend();  // all relays
 
   pid_t pid(int client) const;  // -1: it is dead
   servers::Relay& relay(int client) { return *members_.at(index(client)).relay; }
@@ -47,6 +57,7 @@ class Crowd {
     std::unique_ptr<CallLog> calls;
   };
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
+  std::string told(int client, const std::string& what) const;  // with the end of its log
 
   const Plan& plan_;
   const Target& target_;

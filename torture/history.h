@@ -25,6 +25,7 @@ struct Record {
   Token found = 0;         // of a write: the token that stood there
   Kind kind = Kind::kLook;
   bool is_in_ttl = false, is_owner = false;  // of a look: what the library answered
+  bool is_told = false;                      // of a look: lost() was requested
 };
 
 struct Lane {
@@ -42,7 +43,12 @@ struct Violation {
   std::string promise;  // "P1"
   std::string what;
   LocalTime at{};
+  LocalTime since{};  // of P4: when the term was first seen to be over
 };
+
+// Between two looks at a term that is over and was not told so yet. Of the time in between so much
+// counts as running time: for longer a client sleeps only when it is stopped, or others run.
+inline constexpr milliseconds kOverPace{5};
 
 // The rules, each by every pair of records that could break it:
 //   P1, P1b  once a look that said yes has ended, none with a smaller token that says yes may begin
@@ -50,6 +56,8 @@ struct Violation {
 //   P3       once a fenced write of a term was applied, none of an earlier term may begin and be
 //            applied. Which term is earlier is told by when each was first seen to own, not by the
 //            tokens: the register goes by those itself
+//   P4       once a look has said that a term owns no more, none that begins 50 ms of running time
+//            later says that lost() was not requested
 //   R4       once a look has said that a term owns no more, none says that it does
 // P1 and P2 together say that the terms can be put in one order, in which each begins when the one
 // before has ended and has a larger token: the history is that of a mutex.

@@ -20,9 +20,11 @@ void add_own_options(CLI::App& app, TortureWords& words) {
       ->check(CLI::Range(0L, 600L));
   app.add_option("--clients", words.clients, "processes")->check(CLI::Range(2, 64));
   app.add_option("--mutexes", words.mutexes, "that each contends for")->check(CLI::Range(1, 64));
-  app.add_option("--must-break", words.must_break,
-                 "for planted bugs: succeeds as soon as this promise is seen broken")
-      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "R4", "P6", "LIN"}));
+  app.add_option(
+         "--must-break", words.must_break,
+         "for planted bugs: succeeds as soon as this promise is seen broken; \"end\": when a "
+         "client has ended badly")
+      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "P4", "R4", "P6", "LIN", "end"}));
 }
 
 int run(const TortureWords& words) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,12 +59,14 @@ struct Outcome {
   std::vector<CallHistory> calls;  // the same
   StoreRules rules;
   std::vector<Fault> faults;
+  std::set<FaultKind> possible;  // what the target allows
   std::vector<Stall> stalls;
-  nanoseconds held_up{};      // the longest time between two rounds of the harness
-  int steps_seen = 0;         // steps of the clock that the server's own answer showed
-  int failovers_seen = 0;     // after which another server led
-  bool forgets = false;       // what a failover may do
-  bool is_cut_short = false;  // a promise was broken, and that was enough
+  std::vector<Violation> bad_ends;  // of clients that crashed, failed or hung: no promise, "end"
+  nanoseconds held_up{};            // the longest time between two rounds of the harness
+  int steps_seen = 0;               // steps of the clock that the server's own answer showed
+  int failovers_seen = 0;           // after which another server led
+  bool forgets = false;             // what a failover may do
+  bool is_cut_short = false;  // a promise was broken or a client had ended, and that was enough
   bool is_overfull = false;   // a notebook had no room for all
 };
 
@@ -78,11 +81,13 @@ struct Verdict {
   nanoseconds longest_takeover{};  // after the faults, and after the owners' death, of any mutex
   Gap longest_gap;                 // at any time
   int without_owner = 0;           // mutexes that nobody owned after the faults
+  int late_requests = 0;           // to stop, while the machine stood still
   std::size_t terms = 0, clean_stalls = 0;
   std::uint64_t looks = 0;
   Writes writes;
   bool sees_the_bug = false;  // the unfenced register lost: a harness that is blind proves nothing
   bool is_overfull = false;
+  std::vector<FaultKind> missing;  // what was possible and never happened
   int clock_steps = 0, steps_seen = 0, failovers = 0, failovers_seen = 0;
   struct Calls {
     std::size_t mutexes = 0, noted = 0;
@@ -97,8 +102,8 @@ struct Verdict {
   bool clock_acts() const { return clock_steps == 0 || steps_seen > 0; }
   bool fails_over() const { return failovers == 0 || failovers_seen > 0; }
   bool holds() const {
-    return violations.empty() && sees_the_bug && clock_acts() && fails_over() && !is_overfull &&
-           calls.undecided == 0;
+    return violations.empty() && sees_the_bug && clock_acts() && fails_over() && missing.empty() &&
+           !is_overfull && calls.undecided == 0;
   }
 };
 

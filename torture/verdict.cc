@@ -54,6 +54,14 @@ std::string faults_text(const Outcome& outcome) {
   return text.empty() ? "none" : text;
 }
 
+std::string missing_text(const Verdict& verdict) {
+  std::string text;
+  for (const FaultKind kind : verdict.missing) {
+    text += (text.empty() ? "; NO " : ", NO ") + std::string(to_string(kind));
+  }
+  return text.empty() ? text : text + ": nothing is shown";
+}
+
 std::string timing_text(const Outcome& outcome, const Verdict& verdict) {
   if (outcome.is_cut_short) return "the run was cut short";
   const std::string found = verdict.without_owner > 0 ? "no owner for " : "an owner within ";
@@ -81,6 +89,12 @@ bool is_forgotten(const Violation& violation, const Plan& plan, const Outcome& o
   });
 }
 
+// A stop request that was late while the machine stood still.
+bool is_excused(const Violation& violation, const Outcome& outcome) {
+  return violation.promise == "P4" &&
+         stood_still(outcome.stalls, violation.since, violation.at) > nanoseconds{0};
+}
+
 // No more of a mutex and a promise than anybody reads: so one that is broken a thousand times hides
 // no other, and neither does what is forgiven.
 void judge_safety(const History& history, const Plan& plan, const Outcome& outcome,
@@ -90,6 +104,9 @@ void judge_safety(const History& history, const Plan& plan, const Outcome& outco
   for (Violation& violation : check(history)) {
     if (is_forgotten(violation, plan, outcome)) {
       ++verdict.forgotten;
+    } else if (is_excused(violation, outcome)) {
+      ++verdict.late_requests;
+      if (verdict.timing == Verdict::Timing::kInTime) verdict.timing = Verdict::Timing::kVoid;
     } else if (++told[violation.promise] <= kMost) {
       verdict.violations.push_back(std::move(violation));
     }
@@ -137,11 +154,16 @@ Verdict judge(const Plan& plan, const Outcome& outcome) {
   Verdict verdict;
   verdict.bound = plan.bound();
   verdict.is_overfull = outcome.is_overfull;
+  verdict.violations = outcome.bad_ends;
   const auto counts = count(outcome.faults);
   verdict.clock_steps = counts.at(static_cast<std::size_t>(FaultKind::kClockStep));
   verdict.steps_seen = outcome.steps_seen;
   verdict.failovers = counts.at(static_cast<std::size_t>(FaultKind::kFailover));
   verdict.failovers_seen = outcome.failovers_seen;
+  for (const FaultKind kind : outcome.possible) {
+    const bool is_missing = counts.at(static_cast<std::size_t>(kind)) == 0;
+    if (is_missing && !outcome.is_cut_short) verdict.missing.push_back(kind);
+  }
   for (const History& history : outcome.histories) {
     judge_safety(history, plan, outcome, verdict);
     const Writes written = writes(history);
@@ -177,19 +199,24 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
     line(violation.promise,
          violation.what + ", " + print(violation.at - outcome.began) + " after the start");
   }
-  const bool is_safe =
-      std::all_of(verdict.violations.begin(), verdict.violations.end(),
-                  [](const Violation& violation) { return violation.promise == "P6"; });
+  const bool is_safe = std::all_of(verdict.violations.begin(), verdict.violations.end(),
+                                   [](const Violation& violation) {
+                                     return violation.promise == "P6" || violation.promise == "end";
+                                   });
   line("safety", is_safe ? "no promise broken" : "broken, see above");
   line("witness", "the unfenced register lost " + std::to_string(verdict.writes.lost) + " of " +
                       std::to_string(verdict.writes.unfenced) + " writes; the fenced one refused " +
                       std::to_string(verdict.writes.refused) +
                       (verdict.sees_the_bug ? "" : ": THE HARNESS IS BLIND, nothing is shown"));
   line("calls", calls_text(verdict));
+  const std::string late = verdict.late_requests > 0
+                               ? ", " + std::to_string(verdict.late_requests) +
+                                     " stop requests were late while the machine stood still"
+                               : "";
   const std::string stalls = std::to_string(outcome.stalls.size()) + " stalls of the machine, " +
                              std::to_string(verdict.clean_stalls) + " of them after the faults";
-  line("timing",
-       std::string(name_of(verdict.timing)) + ": " + timing_text(outcome, verdict) + ", " + stalls);
+  line("timing", std::string(name_of(verdict.timing)) + ": " + timing_text(outcome, verdict) +
+                     ", " + stalls + late);
   if (verdict.clock_steps > 0) {
     line("clock", std::to_string(verdict.steps_seen) + " of " +
                       std::to_string(verdict.clock_steps) + " steps read back from the server" +
@@ -210,7 +237,7 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
   line("", std::to_string(verdict.terms) + " terms, " + std::to_string(verdict.looks) +
                " looks, longest time without an owner " + print(verdict.longest_gap.length));
   line("", gap_text(outcome, verdict.longest_gap));
-  line("faults", faults_text(outcome));
+  line("faults", faults_text(outcome) + missing_text(verdict));
   for (const std::string& spared : title.spared) line("spared", spared);
   line("again", title.command);
   return text;
@@ -237,6 +264,7 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
                               {"held_up_s", seconds(outcome.held_up)},
                               {"stalls", outcome.stalls.size()},
                               {"stalls_after_faults", verdict.clean_stalls},
+                              {"late_stop_requests_excused", verdict.late_requests},
                               {"unfenced_writes", verdict.writes.unfenced},
                               {"unfenced_lost", verdict.writes.lost},
                               {"fenced_writes", verdict.writes.fenced},
@@ -254,6 +282,8 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
     json["faults"][std::string(kNames.at(kind))] = counts.at(kind);
   }
+  json["missing_faults"] = nlohmann::json::array();
+  for (const FaultKind kind : verdict.missing) json["missing_faults"].push_back(to_string(kind));
   json["violations"] = nlohmann::json::array();
   for (const Violation& violation : verdict.violations) {
     json["violations"].push_back({{"promise", violation.promise},

@@ -108,6 +108,17 @@ TEST_F(VerdictTest, AClockWhoseStepsNobodySawWasNotAttacked) {
   EXPECT_TRUE(judge(plan, outcome).holds());
 }
 
+TEST_F(VerdictTest, WhatWasPossibleAndNeverHappenedWasNotAttacked) {
+  outcome.possible = {FaultKind::kStopInWindow, FaultKind::kFailover, FaultKind::kKill};
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("1 stop before a write; NO kill, NO failover: nothing is shown"));
+  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.faults.push_back({FaultKind::kKill, 0, at(400), at(450)});
+  outcome.failovers_seen = 1;
+  EXPECT_TRUE(judge(plan, outcome).holds());
+}
+
 TEST_F(VerdictTest, AFailoverAfterWhichNobodyElseLedWasNone) {
   outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
   EXPECT_FALSE(judge(plan, outcome).holds());
@@ -178,6 +189,30 @@ TEST_F(VerdictTest, OfTheLongestTimeWithoutAnOwnerItIsSaidWhoseItWas) {
       as_text({}, plan, outcome, judge(plan, outcome)),
       HasSubstr("(m, 0.50 s after the start: 2 of 3 mutexes had none then; the machine stood "
                 "still for 0.30 s of it), the harness itself was held up for 0.04 s"));
+}
+
+TEST_F(VerdictTest, AClientThatEndsBadlyFailsTheRunAndIsQuoted) {
+  outcome.bad_ends = {
+      {"end", "client 1 was to end, and ended of signal 6; it said last: no", at(9)}};
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  const std::string text = as_text({}, plan, outcome, judge(plan, outcome));
+  EXPECT_THAT(text, HasSubstr("  end         client 1 was to end, and ended of signal 6"));
+  EXPECT_THAT(text, HasSubstr("no promise broken"));
+}
+
+TEST_F(VerdictTest, AStopRequestThatIsLateIsExcusedWhileTheMachineStandsStill) {
+  for (int i = 0; i < 30; ++i) {
+    lane(1).records.push_back(look(2'000 + 5 * i, 7));
+    lane(1).records.back().is_in_ttl = lane(1).records.back().is_owner = false;
+  }
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P4");
+  outcome.stalls = {{at(1'900), 150ms}};
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "it stood still before";
+  outcome.stalls = {{at(2'150), 150ms}};
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kVoid);
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("1 stop requests were late while the machine stood still"));
 }
 
 TEST_F(VerdictTest, ANotebookThatIsFullIsNoProof) {
