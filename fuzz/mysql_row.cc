@@ -1,40 +1,28 @@
 // Rows of a MySQL server: texts or nulls in any number of columns.
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzz/answer.h"
 #include "fuzz/target.h"
 #include "simba/error.h"
 #include "stores/mysql/answers.h"
+#include "stores/mysql/result.h"
 
 using simba::fuzz::accepts;
 using simba::fuzz::require;
 
 namespace {
 
-// As simba::mysql::Result is, without a connection: the same checks, the same parser of numbers.
-class Row {
- public:
-  explicit Row(std::vector<std::optional<std::string>> values) : values_(std::move(values)) {}
-
-  static std::string_view where() { return "a server"; }
-  bool is_null(unsigned column) const {
-    if (column >= values_.size())
-      simba::mysql::refuse_answer(where(), "has fewer columns than it should");
-    return !values_[column];
-  }
-  std::string_view text(unsigned column) const {
-    if (is_null(column)) simba::mysql::refuse_answer(where(), "holds no text");
-    return *values_[column];
-  }
-  std::uint64_t number(unsigned column) const {
-    return simba::mysql::parse_number(text(column), where());
-  }
-
- private:
-  std::vector<std::optional<std::string>> values_;
+// What the driver would have read from a connection: one row.
+struct Row {
+  std::vector<std::optional<std::string>> values;
+  std::vector<char*> texts;
+  std::vector<unsigned long> lengths;
+  bool is_read = false;
 };
+Row row;
 
 std::optional<std::string> value(FuzzedDataProvider& input) {
   switch (input.ConsumeIntegralInRange(0, 4)) {
@@ -53,19 +41,36 @@ std::optional<std::string> value(FuzzedDataProvider& input) {
 
 }  // namespace
 
+// In place of the driver's, so that what reads its rows is the store's own.
+extern "C" {
+MYSQL_ROW mysql_fetch_row(MYSQL_RES*) {
+  return std::exchange(row.is_read, true) ? nullptr : row.texts.data();
+}
+unsigned long* mysql_fetch_lengths(MYSQL_RES*) { return row.lengths.data(); }
+unsigned int mysql_num_fields(MYSQL_RES*) { return static_cast<unsigned>(row.values.size()); }
+void mysql_free_result(MYSQL_RES*) {}
+}
+
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   FuzzedDataProvider input(data, size);
   const simba::Claim claim = simba::fuzz::claim_of(input);
   simba::mysql::Shape shape;
   shape.has_token = input.ConsumeBool();
-  std::vector<std::optional<std::string>> values(input.ConsumeIntegralInRange<std::size_t>(0, 10));
-  for (auto& each : values) each = value(input);
-  const Row row(std::move(values));
+  row = {};
+  row.values.resize(input.ConsumeIntegralInRange<std::size_t>(1, 10));
+  for (auto& each : row.values) {
+    each = value(input);
+    row.texts.push_back(each ? each->data() : nullptr);
+    row.lengths.push_back(each ? each->size() : 0);
+  }
+  MYSQL_RES rows{};  // nobody looks into it
+  simba::mysql::Result result(&rows, 0, 0, "a server");
+  if (input.ConsumeBool()) result.next();
 
-  simba::fuzz::check(simba::mysql::read_answer(row, simba::fuzz::kMutex, &claim, shape));
-  simba::fuzz::check(simba::mysql::read_answer(row, simba::fuzz::kMutex, nullptr, shape));
+  simba::fuzz::check(simba::mysql::read_answer(result, simba::fuzz::kMutex, &claim, shape));
+  simba::fuzz::check(simba::mysql::read_answer(result, simba::fuzz::kMutex, nullptr, shape));
   accepts<simba::Error>([&] {
-    require(simba::mysql::place_in(row, 0, 3) < 3, "a place is one of those asked about");
+    require(simba::mysql::place_in(result, 0, 3) < 3, "a place is one of those asked about");
   });
   return 0;
 }
