@@ -29,7 +29,7 @@ struct SIMBA_EXPORT RedisOptions {
     kOwn,     // a queue that JVM Simba 3.2 and 3.3 do not delete; waiters up to 3.1 poll
   };
   enum class RestartGuard {
-    kOn,   // a server that lost its data grants an unknown mutex only when leases have ended
+    kOn,   // a server that may have forgotten leases grants only when these have ended
     kOff,  // at once
   };
 

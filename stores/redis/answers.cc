@@ -110,13 +110,14 @@ Observation granted(const Claim& claim, Token token, StoreTime now,
 
 [[noreturn]] void too_early(const Claim& claim, std::int64_t left, const std::string& where) {
   const std::string seconds = std::to_string((left + 999) / 1'000);
-  throw Error(Errc::kUnreachable,
-              where + ": the server has started without its data and does not know '" +
-                  std::string(claim.mutex) +
-                  "': somebody may still hold a lease that it has forgotten. It is granted in " +
-                  seconds +
-                  " s, once such leases have ended; restart-guard=off turns this off, persistence "
-                  "(appendonly yes) makes it unnecessary");
+  throw Error(
+      Errc::kUnreachable,
+      where + ": the server has just started, and may have forgotten a lease of '" +
+          std::string(claim.mutex) +
+          "' that somebody still holds: it keeps nothing, or snapshots alone. It is granted in " +
+          seconds +
+          " s, once such leases have ended; restart-guard=off turns this off, persistence "
+          "(appendonly yes) makes it unnecessary");
 }
 
 }  // namespace

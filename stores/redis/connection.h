@@ -17,7 +17,7 @@ namespace simba::redis {
 // What a server told of itself when the connection was made.
 struct ServerFacts {
   bool can_read_only_scripts = false;  // EVALSHA_RO, from 7.0 on
-  // It has been up for a short while and loaded nothing: leases it gave before may be forgotten.
+  // It does not write down what it grants: leases from before it started may be forgotten.
   bool may_have_forgotten = false;
   std::int64_t started = 0;  // at the latest, by its own clock, in ms
 };

@@ -4,7 +4,8 @@
 -- KEYS  lease, fence, token, details; queue, where there is a place in it
 -- ARGV  1 wire id  2 lease in ms  3 "ttl transition " of the details, in ms  4 what the token must be above
 --       5 place in the queue, 6 whether it was there before: '1'; or neither
---       the last: where the fence is missing, not before this time in ms, or '0'
+--       the last: not before this time in ms, which is when the server started and a lease later, unless a term has
+--       begun since; or '0'
 -- Reply time in us, as text: a new term, whose token it is; {time, token}, where another is needed
 --       {time, '', ms}: too early, see the last
 --       {time, token or '0', ms left, owner, details}: as it is; a term of this wire id has the new lease
@@ -18,7 +19,9 @@ local time = call('time')
 local now = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.sub('00000' .. time[2], -6)
 
 local not_before = ARGV[#ARGV]
-if not_before ~= '0' and now / 1000 < tonumber(not_before) and call('exists', key, KEYS[2]) == 0 then
+if not_before ~= '0' and now / 1000 < tonumber(not_before) and call('exists', key) == 0
+    -- A fence is a time in us, or above it. One from before the start came with a snapshot, without what was granted since.
+    and (tonumber(call('get', KEYS[2]) or 0) or 0) < (not_before - lease) * 1000 then
   return { now, '', math.ceil(not_before - now / 1000) }
 end
 

@@ -364,6 +364,23 @@ TEST(RedisFailure, ThePageGrantsWhatTheErrorSays) {
               HasSubstr(joined(std::istringstream(contender_acl()))));
 }
 
+TEST(RedisAnswers, WhoAsksTooEarlyIsToldTheSecondsThatAreLeft) {
+  const Claim claim{"m", "a~1", 0, 0, milliseconds(10), milliseconds(5)};
+  try {
+    read_take(claim, array({text("1000000"), text(""), number(1'500)}), "here");
+    FAIL() << "it was granted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kUnreachable);
+    EXPECT_THAT(error.what(), HasSubstr("granted in 2 s"));
+    EXPECT_THAT(error.what(), HasSubstr("restart-guard=off"));
+  }
+}
+
+TEST(RedisDialer, OnlyWhatWritesDownEachGrantForgetsNone) {
+  EXPECT_TRUE(read_info("aof_enabled:1\r\nrdb_last_load_keys_loaded:0\r\n", {}).persists);
+  EXPECT_FALSE(read_info("aof_enabled:0\r\nrdb_last_load_keys_loaded:5\r\n", {}).persists);
+}
+
 // Started at 10.999 s and asked at 12.001 s, a server says 12 - 10.
 TEST(RedisDialer, AServerHasNotBeenUpForLongerThanItsWholeSecondsProve) {
   EXPECT_EQ(latest_start(12'001, 2), 11'000);

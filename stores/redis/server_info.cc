@@ -47,8 +47,8 @@ ServerInfo read_info(std::string_view info, const Reply& time) {
   ServerInfo seen;
   seen.version_text = field(info, "redis_version");
   seen.version = version(seen.version_text);
-  seen.persists =
-      field(info, "aof_enabled") == "1" || number(field(info, "rdb_last_load_keys_loaded")) > 0;
+  // A snapshot that was loaded tells what was there once, not what was granted since.
+  seen.persists = field(info, "aof_enabled") == "1";
   seen.started = latest_start(milliseconds_of(time), number(field(info, "uptime_in_seconds")));
   seen.eviction_policy = field(info, "maxmemory_policy");
   seen.evicts = number(field(info, "maxmemory")) > 0 && seen.eviction_policy != "noeviction";

@@ -13,7 +13,7 @@ namespace simba::redis {
 struct ServerInfo {
   std::string_view version_text;
   std::int64_t version = 0;  // "7.0.15" is 70015; 0: INFO is not allowed
-  bool persists = false;     // it has loaded what it knew before it started, or writes it down
+  bool persists = false;     // it writes down what it grants, as it happens
   std::int64_t started = 0;  // at the latest, by its own clock, in ms
   std::string_view eviction_policy;
   bool evicts = false;
