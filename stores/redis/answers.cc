@@ -120,6 +120,16 @@ Observation granted(const Claim& claim, Token token, StoreTime now,
           "(appendonly yes) makes it unnecessary");
 }
 
+// What stands under the names of one mutex is no trouble of its neighbours.
+template <class Read>
+void answer_alone(Answer& answer, Read read) {
+  try {
+    answer = read();
+  } catch (const Error& error) {
+    answer = error;
+  }
+}
+
 }  // namespace
 
 Observation read_take(const Claim& claim, const Reply& reply, const std::string& where) {
@@ -152,13 +162,12 @@ void read_renewals(std::span<const Claim> claims, const Reply& reply, const std:
   const StoreTime now = time(reply.items[0], where);
   for (std::size_t i = 0; i < claims.size(); ++i) {
     const Reply& each = reply.items[i + 1];
-    if (each.kind == Kind::kText) {
+    answer_alone(answers[i], [&] {
+      if (each.kind != Kind::kText) return state_of(each.items, 0, now, where);
       const auto details = details_of(each.text, claims[i].wire_id);
       if (!details) fail(where);  // the script names whom it renewed
-      answers[i] = granted(claims[i], claims[i].token, now, details->start);
-    } else {
-      answers[i] = state_of(each.items, 0, now, where);
-    }
+      return granted(claims[i], claims[i].token, now, details->start);
+    });
   }
 }
 
@@ -167,7 +176,7 @@ void read_observations(const Reply& reply, const std::string& where, std::span<A
   if (reply.kind != Kind::kArray || reply.items.size() != answers.size() + 1) fail(where);
   const StoreTime now = time(reply.items[0], where);
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    answers[i] = state_of(reply.items[i + 1].items, 0, now, where);
+    answer_alone(answers[i], [&] { return state_of(reply.items[i + 1].items, 0, now, where); });
   }
 }
 

@@ -18,7 +18,7 @@ for i = 1, #KEYS / 3 do
       call('pexpire', token, lease)
       call('pexpire', details, lease)
     else
-      known = shape .. string.match(known, '^%d+ %d+ (.*)$')
+      known = shape .. (string.match(known, '^%d+ %d+ (%d+) ') or reply[1]) .. ' ' .. id
       call('set', key, id, 'px', lease)
       call('set', token, found[2], 'px', lease)
       call('set', details, known, 'px', lease)

@@ -126,6 +126,41 @@ TEST_F(RedisTest, AnEvictionLeavesAKeyWithoutAName) {
   EXPECT_GT(left(admin(), key()), 20'000) << "the lease stays";
 }
 
+TEST_F(RedisTest, AMutexWhoseKeysMakeNoSenseFailsNoneOfItsNeighbours) {
+  const auto store = open();
+  const std::string bad = m + ".bad", good = m + ".good";
+  const Token token = take(*store, good, "a~1").owner.token;
+  const Token its = take(*store, bad, "a~1").owner.token;
+  admin()({"SET", "simba:{" + bad + "}:token", "x", "KEEPTTL"});
+  const std::vector<std::string_view> names{bad, good, m};
+  const Answers seen = store->observe(names, soon());
+  ASSERT_TRUE(std::holds_alternative<Error>(seen[0]));
+  EXPECT_EQ(std::get<Error>(seen[0]).errc(), Errc::kCorrupt);
+  EXPECT_EQ(observed(seen[1]).owner.token, token);
+  EXPECT_TRUE(observed(seen[2]).is_free());
+  const Claim claims[] = {{bad, "a~1", its, 0, 20s, 10s}, {good, "a~1", token, 0, 20s, 10s}};
+  const Answers renewed = store->contend(claims, soon());
+  EXPECT_TRUE(std::holds_alternative<Error>(renewed[0]));
+  EXPECT_EQ(observed(renewed[1]).owner.token, token);
+}
+
+TEST_F(RedisTest, ATermWhoseDetailsMakeNoSenseIsRenewedWithNewOnes) {
+  const auto store = open();
+  const std::string other = m + ".other";
+  const Token token = take(*store, m, "a~1").owner.token;
+  const Token its = take(*store, other, "a~1").owner.token;
+  for (const char* nonsense : {"nonsense", "1 2 nonsense", ""}) {
+    admin()({"SET", key(":lease"), nonsense, "KEEPTTL"});
+    const Claim claims[] = {{m, "a~1", token, 0, 60s, 30s}, {other, "a~1", its, 0, 60s, 30s}};
+    for (const Answer& each : store->contend(claims, soon())) {
+      EXPECT_EQ(observed(each).owner.id, "a~1") << nonsense;
+    }
+    EXPECT_THAT(admin()({"GET", key(":lease")}),
+                ::testing::MatchesRegex("60000 30000 [0-9]{16} a~1"))
+        << nonsense;
+  }
+}
+
 TEST_F(RedisTest, AKeyOfAnotherKindIsAnErrorThatSaysSo) {
   const auto store = open();
   admin()({"RPUSH", key(), "not a lock"});

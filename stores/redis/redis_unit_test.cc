@@ -225,16 +225,41 @@ TEST(RedisAnswers, HostileAnswersAreCorrupt) {
     EXPECT_THROW(read_take(claim, hostile[i], "here"), Error) << i;
   }
   Answers answers(1, Blocked{});
-  for (const Reply& each : {array({text("1")}), array({text("1"), number(1)}), number(1)}) {
+  for (const Reply& each :
+       {array({text("1")}), array({text("now"), text("10 5 1 a~1")}), number(1)}) {
     EXPECT_THROW(read_renewals({&claim, 1}, each, "here", answers), Error);
     EXPECT_THROW(read_observations(each, "here", answers), Error);
   }
-  for (const char* each : {"", "0", "OK", "10 5 1 ", "10 5 1 b~1", "10 5 a~1", "-10 5 1 a~1"}) {
-    EXPECT_THROW(read_renewals({&claim, 1}, array({text("1"), text(each)}), "here", answers), Error)
-        << each << " renews nobody";
+}
+
+TEST(RedisAnswers, AHostileAnswerOfManyFailsNoneOfItsNeighbours) {
+  const Claim claim{"m", "a~1", 7, 0, milliseconds(10), milliseconds(5)};
+  const std::vector<Claim> claims(3, claim);
+  const auto free = array({text("0"), number(-2), text(""), text("")});
+  const auto held = array({text("7"), number(9), text("a~1"), text("")});
+  Answers answers(3, Blocked{});
+  const auto expect_a_good_neighbourhood = [&] {
+    EXPECT_TRUE(std::get<Observation>(answers[0]).is_free());
+    ASSERT_TRUE(std::holds_alternative<Error>(answers[1]));
+    EXPECT_EQ(std::get<Error>(answers[1]).errc(), Errc::kCorrupt);
+    EXPECT_EQ(std::get<Observation>(answers[2]).owner.token, 7U);
+  };
+  for (const Reply& each : {number(1), nil(), array({text("x"), number(9), text("a~1"), text("")}),
+                            array({text("7"), number(-9), text("a~1"), text("")})}) {
+    answers.assign(3, Blocked{});
+    read_renewals(claims, array({text("5000000"), free, each, held}), "here", answers);
+    expect_a_good_neighbourhood();
+    answers.assign(3, Blocked{});
+    read_observations(array({text("5000000"), free, each, held}), "here", answers);
+    expect_a_good_neighbourhood();
   }
-  EXPECT_NO_THROW(
-      read_renewals({&claim, 1}, array({text("1"), text("10 5 1 a~1")}), "here", answers));
+  for (const char* each : {"", "0", "OK", "10 5 1 ", "10 5 1 b~1", "10 5 a~1", "-10 5 1 a~1"}) {
+    SCOPED_TRACE(std::string(each) + " renews nobody");
+    answers.assign(3, Blocked{});
+    read_renewals(claims, array({text("5000000"), free, text(each), text("10 5 1 a~1")}), "here",
+                  answers);
+    expect_a_good_neighbourhood();
+  }
 }
 
 TEST(RedisAnswers, ALeaseWithoutSenseOrEndIsALongOne) {

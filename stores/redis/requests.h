@@ -41,7 +41,7 @@ class Requests {
 
 // What came back. Throw Error for a reply that is an error, or makes no sense.
 Observation read_take(const Claim& claim, const Reply& reply, const std::string& where);
-// One answer for each of them, in order.
+// One answer for each of them, in order: where one makes no sense, it is an error of its own.
 void read_renewals(std::span<const Claim> claims, const Reply& reply, const std::string& where,
                    std::span<Answer> answers);
 void read_observations(const Reply& reply, const std::string& where, std::span<Answer> answers);
