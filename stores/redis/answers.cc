@@ -155,6 +155,12 @@ Observation read_take(const Claim& claim, const Reply& reply, const std::string&
   return state_of(items, 1, now, where);
 }
 
+bool is_grant(const Claim& claim, const Reply& reply) {
+  const auto& items = reply.items;
+  if (reply.kind == Kind::kText || items.size() == 2) return true;
+  return items.size() == 5 && items[3].text == claim.wire_id;
+}
+
 void read_renewals(std::span<const Claim> claims, const Reply& reply, const std::string& where,
                    std::span<Answer> answers) {
   check(reply, where);

@@ -36,6 +36,19 @@ TEST_F(ReplicasTest, AGrantThatTooFewReplicasHaveIsGivenBack) {
   }));
 }
 
+// The answer to a take was lost, and it is asked again under the same id: each refusal would give
+// the lease that nobody has another life.
+TEST_F(ReplicasTest, AGrantThatIsAskedForAgainAndRefusedIsGivenBackToo) {
+  servers::RedisServer master;
+  master.start();
+  take(*open(master.url(kUnguarded)), m, "a~1", 0, 120s, 60s);
+  const auto store = open(master.url("restart-guard=off&replicas=1"));
+  EXPECT_TRUE(lacks_a_replica([&](LocalTime by) { take(*store, m, "b~1", 0, 20s, 10s, by); }));
+  EXPECT_EQ(master({"GET", "simba:{m}"}), "a~1") << "not another's";
+  EXPECT_TRUE(lacks_a_replica([&](LocalTime by) { take(*store, m, "a~1", 0, 120s, 60s, by); }));
+  EXPECT_EQ(master({"EXISTS", "simba:{m}", "simba:{m}:token", "simba:{m}:lease"}), "0");
+}
+
 // However many takes wait for replicas that say nothing, renewals go out, and count once they
 // speak.
 TEST_F(ReplicasTest, TakesThatWaitForReplicasLeaveTheRenewalsTheirWay) {

@@ -177,16 +177,13 @@ void RedisStore::note_place(const Claim& claim, const Answer& answer,
   }
 }
 
-// What was granted and does not count, because too few replicas have it.
+// What was granted, or granted again, and does not count, because too few replicas have it.
 void RedisStore::give_back(std::span<const Claim> claims, const std::vector<Request>& requests,
                            const Parts& parts, LocalTime deadline) const {
   std::vector<Request> back;
   for (std::size_t k = 0; k < requests.size(); ++k) {
     const Claim& claim = claims[parts[k].from];
-    const Reply& reply = requests[k].reply;
-    const bool granted =
-        requests[k].error && (reply.kind == Reply::Kind::kText || reply.items.size() == 2);
-    if (!claim.renews() && granted) {
+    if (!claim.renews() && requests[k].error && is_grant(claim, requests[k].reply)) {
       back.push_back(session_->requests.release(claim.mutex, claim.wire_id));
     }
   }

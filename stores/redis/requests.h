@@ -41,6 +41,8 @@ class Requests {
 
 // What came back. Throw Error for a reply that is an error, or makes no sense.
 Observation read_take(const Claim& claim, const Reply& reply, const std::string& where);
+// Whether it names the claim's wire id as the owner, in a new term or in one it had.
+bool is_grant(const Claim& claim, const Reply& reply);
 // One answer for each of them, in order: where one makes no sense, it is an error of its own.
 void read_renewals(std::span<const Claim> claims, const Reply& reply, const std::string& where,
                    std::span<Answer> answers);
