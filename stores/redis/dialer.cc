@@ -70,6 +70,11 @@ Dialer::Dialer(RedisOptions options) : options_(std::move(options)) {
   }
   if (options_.connect_timeout <= milliseconds::zero()) refuse("connect-timeout is above 0 ms");
   if (options_.transport == RedisOptions::Transport::kTls) {
+    for (const Address& host : hosts_) {
+      if (!host.is_socket()) continue;
+      refuse("TLS is not spoken on the UNIX socket '" + host.host +
+             "'; write redis:///path, without it, or name a host");
+    }
     tls_ = std::make_unique<TlsContext>(options_);
   }
 }
@@ -82,7 +87,7 @@ std::unique_ptr<Connection> Dialer::connect(const Address& address, LocalTime de
                                             const kit::StopSignal& stop) const try {
   const int socket = connect_socket(address, deadline, stop);
   std::unique_ptr<Transport> transport;
-  if (tls_ && !address.is_socket()) {
+  if (tls_) {
     transport = std::make_unique<TlsTransport>(socket, *tls_, address, deadline, stop);
   } else {
     transport = std::make_unique<Transport>(socket);

@@ -122,6 +122,11 @@ TEST(RedisUrl, WhatIsWrongIsNamedAndValuesAreNotRepeated) {
   EXPECT_THAT(refusal("redis:h"), HasSubstr("//"));
   EXPECT_THAT(refusal("redis://h?password-file=/nowhere"), HasSubstr("password-file"));
   EXPECT_THAT(refusal("redis://h?cert-file=x"), HasSubstr("key-file"));
+  // No silent downgrade.
+  for (const char* url : {"rediss:///run/r.sock", "rediss:?socket=/run/r.sock",
+                          "rediss+sentinel://%2Frun%2Fs.sock/m", "rediss://%2Frun%2Fr.sock"}) {
+    EXPECT_THAT(refusal(url), HasSubstr("TLS is not spoken")) << url;
+  }
   for (const char* url :
        {"redis://canary:canary@h?queue=canary", "redis://h/canary", "redis://u:pa?canary=1@h"}) {
     EXPECT_EQ(refusal(url).find("canary"), std::string::npos) << url;
