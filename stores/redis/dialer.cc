@@ -19,17 +19,19 @@ constexpr std::size_t kMostReplicas = 100;
   throw Error(Errc::kMisconfigured, "redis: " + why);
 }
 
-void add_credentials(Commands& commands, const std::string& user, const std::string& password) {
-  if (password.empty()) return;
+// False: nobody logs in. A user without a password does: the server may want none.
+bool add_credentials(Commands& commands, const std::string& user, const std::string& password) {
+  if (user.empty() && password.empty()) return false;
   if (user.empty()) {
     commands.add({"AUTH", password});
   } else {
     commands.add({"AUTH", user, password});
   }
+  return true;
 }
 
-void check_login(const std::string& password, const Replies& replies, const std::string& where) {
-  if (!password.empty() && replies.front().is_error()) throw login_failure(replies.front(), where);
+void check_login(bool logs_in, const Replies& replies, const std::string& where) {
+  if (logs_in && replies.front().is_error()) throw login_failure(replies.front(), where);
 }
 
 // With the address in front, and without the doubt: nothing of ours was asked yet.
@@ -116,7 +118,7 @@ void Dialer::greet(Connection& connection, Purpose purpose, LocalTime deadline,
                    const kit::StopSignal& stop) const {
   const bool sentinel = options_.topology == RedisOptions::Topology::kSentinel;
   Commands commands;
-  add_credentials(commands, options_.user, options_.password);
+  const bool logs_in = add_credentials(commands, options_.user, options_.password);
   if (options_.database != 0) {
     commands.add(Words().text("SELECT").number(options_.database));
   }
@@ -130,7 +132,7 @@ void Dialer::greet(Connection& connection, Purpose purpose, LocalTime deadline,
     commands.add({"INFO"}).add({"TIME"});
   }
   Replies replies = connection.run(commands, deadline, &stop);
-  check_login(options_.password, replies, connection.where());
+  check_login(logs_in, replies, connection.where());
   for (std::size_t i = 0; i < replies.size(); ++i) {
     const bool matters = i < needed || replies[i].is_error("NOAUTH");
     if (matters && replies[i].is_error()) throw failure(replies[i], connection.where());
@@ -201,10 +203,11 @@ std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime d
       deadline, BootClock::now() + options_.connect_timeout / static_cast<int>(hosts_.size()));
   const auto connection = connect(sentinel, share, stop);
   Commands commands;
-  add_credentials(commands, options_.sentinel_user, options_.sentinel_password);
+  const bool logs_in =
+      add_credentials(commands, options_.sentinel_user, options_.sentinel_password);
   commands.add({"SENTINEL", "get-master-addr-by-name", options_.master});
   const Replies replies = connection->run(commands, share, &stop);
-  check_login(options_.sentinel_password, replies, "the sentinel at " + sentinel.text());
+  check_login(logs_in, replies, "the sentinel at " + sentinel.text());
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw sentinel_failure(reply, "the sentinel at " + sentinel.text());
   }

@@ -25,8 +25,13 @@ class UserTest : public RedisTest {
     RedisTest::TearDown();
   }
   std::string with_user(const std::string& password = "secret-canary") const {
+    return as(user + ':' + password);
+  }
+  std::string as(const std::string& who) const {
     std::string out = url();
-    return out.insert(out.find("//") + 2, user + ':' + password + '@');
+    const std::size_t at = out.find("//") + 2;
+    if (const std::size_t end = out.find('@'); end != out.npos) out.erase(at, end + 1 - at);
+    return out.insert(at, who + '@');
   }
   std::shared_ptr<Store> open_as_user() { return open_alone(with_user(), log.sink()); }
 
@@ -94,6 +99,20 @@ TEST_F(UserTest, ADeniedCommandIsNamedAndNothingIsTaken) {
     EXPECT_EQ(admin()({"EXISTS", key(), key(":token"), key(":lease")}), "0") << denied;
     admin()({"ACL", "SETUSER", user, "reset"});
   }
+}
+
+TEST_F(UserTest, AUserWithoutAPasswordIsNotSomebodyElse) {
+  make_user(contender);
+  const std::string denied = Error(Errc::kDenied, "").code().message();
+  EXPECT_THAT(error_of([&] { observe(*open_alone(as(user)), m); }), ::testing::StartsWith(denied))
+      << "it has a password";
+  admin()({"ACL", "SETUSER", user, "nopass"});
+  const std::string name = "alone" + m;
+  const auto store = open_alone(as(user) + "&client-name=" + name);
+  EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
+  const std::string all = admin()({"CLIENT", "LIST"});
+  const std::string line = all.substr(all.find("name=" + name));
+  EXPECT_THAT(line.substr(0, line.find('\n')), HasSubstr("user=" + user));
 }
 
 // Every command of every script, forbidden in turn while it is needed for something: that is done,
