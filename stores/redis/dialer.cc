@@ -1,6 +1,7 @@
 #include "stores/redis/dialer.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "stores/redis/directions.h"
@@ -102,16 +103,52 @@ std::unique_ptr<Connection> Dialer::connect(const Address& address, LocalTime de
 std::unique_ptr<Connection> Dialer::open(const Address* address, Purpose purpose,
                                          const kit::StopSignal& stop) const {
   const LocalTime deadline = BootClock::now() + options_.connect_timeout;
-  Address found;
-  if (address == nullptr) {
-    const bool sentinel = options_.topology == RedisOptions::Topology::kSentinel;
-    found = sentinel ? find_master(deadline, stop) : hosts_.front();
-  } else {
-    found = *address;
-  }
-  auto connection = connect(found, deadline, stop);
+  const bool sentinel = options_.topology == RedisOptions::Topology::kSentinel;
+  if (address == nullptr && sentinel) return open_master(purpose, deadline, stop);
+  return open_at(address == nullptr ? hosts_.front() : *address, purpose, deadline, stop);
+}
+
+std::unique_ptr<Connection> Dialer::open_at(const Address& address, Purpose purpose,
+                                            LocalTime deadline, const kit::StopSignal& stop) const {
+  auto connection = connect(address, deadline, stop);
   greet(*connection, purpose, deadline, stop);
   return connection;
+}
+
+// A sentinel that is cut off from the others may name a master that is dead or deposed: then the
+// next one is asked. The one that was right is asked first the next time.
+std::unique_ptr<Connection> Dialer::open_master(Purpose purpose, LocalTime deadline,
+                                                const kit::StopSignal& stop) const {
+  std::optional<Error> of_sentinels, of_master;
+  std::optional<Address> unwelcome;
+  const std::size_t first = first_sentinel_;
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const std::size_t which = (first + i) % hosts_.size();
+    Address master;
+    try {
+      master = ask_sentinel(hosts_[which], deadline, stop);
+    } catch (const Error& error) {
+      // One that knows no master says more than one that does not answer.
+      if (!of_sentinels || of_sentinels->is_transient()) of_sentinels = error;
+      continue;
+    }
+    if (unwelcome == master) continue;  // a wrong password is not tried again and again
+    // What is silent leaves the others their share of the time.
+    const LocalTime now = BootClock::now();
+    const bool last = i + 1 == hosts_.size();
+    try {
+      auto connection =
+          open_at(master, purpose, last ? deadline : now + (deadline - now) / 2, stop);
+      first_sentinel_ = which;
+      return connection;
+    } catch (const Error& error) {
+      if (!error.is_transient()) unwelcome = master;
+      if (!of_master || of_master->is_transient()) of_master = error;
+    }
+  }
+  if (of_master) throw Error(*of_master);
+  throw Error(of_sentinels->errc(),
+              "redis: no sentinel knows the master: " + std::string(of_sentinels->what()));
 }
 
 void Dialer::greet(Connection& connection, Purpose purpose, LocalTime deadline,
@@ -180,24 +217,8 @@ void Dialer::inspect(Connection& connection, const std::string& info, const Repl
   }
 }
 
-Address Dialer::find_master(LocalTime deadline, const kit::StopSignal& stop) const {
-  std::optional<Error> trouble;
-  for (const Address& sentinel : hosts_) {
-    try {
-      if (const auto master = ask_sentinel(sentinel, deadline, stop)) return *master;
-      trouble.emplace(Errc::kMisconfigured, "the sentinel at " + sentinel.text() +
-                                                " knows no master '" + options_.master + "'");
-    } catch (const Error& error) {
-      // One that knows no master says more than one that does not answer.
-      if (!trouble || trouble->is_transient()) trouble = error;
-    }
-  }
-  throw Error(trouble->errc(),
-              "redis: no sentinel knows the master: " + std::string(trouble->what()));
-}
-
-std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime deadline,
-                                            const kit::StopSignal& stop) const {
+Address Dialer::ask_sentinel(const Address& sentinel, LocalTime deadline,
+                             const kit::StopSignal& stop) const {
   // The others want their share of the time.
   const LocalTime share = std::min(
       deadline, BootClock::now() + options_.connect_timeout / static_cast<int>(hosts_.size()));
@@ -211,7 +232,11 @@ std::optional<Address> Dialer::ask_sentinel(const Address& sentinel, LocalTime d
   for (const Reply& reply : replies) {
     if (reply.is_error()) throw sentinel_failure(reply, "the sentinel at " + sentinel.text());
   }
-  return read_master(replies.back(), "the sentinel at " + sentinel.text());
+  if (const auto master = read_master(replies.back(), "the sentinel at " + sentinel.text())) {
+    return *master;
+  }
+  throw Error(Errc::kMisconfigured,
+              "the sentinel at " + sentinel.text() + " knows no master '" + options_.master + "'");
 }
 
 }  // namespace simba::redis

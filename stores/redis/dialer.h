@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,14 +39,19 @@ class Dialer {
   void greet(Connection& connection, Purpose purpose, LocalTime deadline,
              const kit::StopSignal& stop) const;
   void inspect(Connection& connection, const std::string& info, const Reply& time) const;
-  Address find_master(LocalTime deadline, const kit::StopSignal& stop) const;
-  std::optional<Address> ask_sentinel(const Address& sentinel, LocalTime deadline,
+  std::unique_ptr<Connection> open_at(const Address& address, Purpose purpose, LocalTime deadline,
                                       const kit::StopSignal& stop) const;
+  std::unique_ptr<Connection> open_master(Purpose purpose, LocalTime deadline,
+                                          const kit::StopSignal& stop) const;
+  // The master that it names.
+  Address ask_sentinel(const Address& sentinel, LocalTime deadline,
+                       const kit::StopSignal& stop) const;
 
   const RedisOptions options_;
   std::vector<Address> hosts_;
   std::string where_ = "redis at ";
-  std::unique_ptr<TlsContext> tls_;  // null: plain
+  std::unique_ptr<TlsContext> tls_;                     // null: plain
+  mutable std::atomic<std::size_t> first_sentinel_{0};  // to be asked: it was right the last time
   mutable std::atomic<bool> warned_of_eviction_{false}, warned_of_blindness_{false};
 };
 

@@ -4,6 +4,8 @@
 
 #include "stores/redis/failure.h"
 #include "stores/redis/redis_fixture.h"
+#include "testing/servers/port.h"
+#include "testing/servers/relay.h"
 
 // Sentinels that make another server the master.
 namespace simba::redis {
@@ -81,6 +83,35 @@ TEST_F(SentinelTest, SentinelsThatKnowNothingAreToldApartFromThoseThatAreDown) {
               HasSubstr("Connection refused"));
   EXPECT_THAT(error_of([&] { open("redis+sentinel://127.0.0.1:1"); }),
               HasSubstr("name of the master"));
+}
+
+// One that is cut off from the others, and has not heard of the failover.
+TEST_F(SentinelTest, ASentinelThatNamesAServerOfYesterdayIsNotTheLastOneAsked) {
+  servers::RedisSentinels sentinels;
+  sentinels.start();
+  const std::string all = sentinels.addresses();
+  const std::string first = all.substr(0, all.find(','));
+  servers::Relay relay(static_cast<std::uint16_t>(std::stoul(first.substr(first.find(':') + 1))));
+  const auto names = [&](std::uint16_t port) {
+    const std::string digits = std::to_string(port);
+    relay.lie(
+        [answer = "*2\r\n$9\r\n127.0.0.1\r\n$" + std::to_string(digits.size()) + "\r\n" + digits +
+                  "\r\n"](std::string_view said) { return said.empty() ? std::string() : answer; });
+  };
+  const auto ask = [&] {
+    const std::string url = "redis+sentinel://127.0.0.1:" + std::to_string(relay.port()) +
+                            all.substr(all.find(',')) + "/simba-test?restart-guard=off";
+    return error_of([&] { take(*open(url + "&connect-timeout=8000"), m, "a~1"); });
+  };
+  const servers::Port nobody;
+  names(nobody.number());
+  EXPECT_EQ(ask(), "none") << "it is dead";
+  names(sentinels[1].port());
+  EXPECT_EQ(ask(), "none") << "it is a replica";
+  sentinels[2].pause();
+  names(sentinels[2].port());
+  EXPECT_EQ(ask(), "none") << "it is silent";
+  sentinels[2].resume();
 }
 
 // A user for the sentinels and one for the servers, each with the rights that the page names.
