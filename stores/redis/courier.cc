@@ -163,6 +163,10 @@ void Courier::settle(Node& node, std::span<Errand> errands, Replies& replies) {
   for (const Errand& errand : errands) {
     at += errand.commands();
     errand.request->reply = std::move(replies.at(at - 1));
+    // Whom ASKING is denied is sent back, and then here again.
+    if (errand.asking && replies.at(at - 2).is_error()) {
+      errand.request->reply = std::move(replies.at(at - 2));
+    }
     const Reply& reply = errand.request->reply;
     if (!wants_another_server(reply)) continue;
     const bool alone = dialer_->options().topology == RedisOptions::Topology::kServer;

@@ -122,14 +122,33 @@ bool wants_another_server(const Reply& error) {
          std::find(kWords.begin(), kWords.end(), word_of(error.text)) != kWords.end();
 }
 
-std::string contender_acl() {
-  return "ACL SETUSER contender on >PASSWORD ~simba:* &simba:* +@connection +@scripting +@read "
-         "+time +info +role +wait +set +del +pexpire +zadd +zrem +zpopmin +publish +subscribe "
-         "+unsubscribe +pubsub";
+namespace {
+
+// Each by its name: categories hold what stops a server, as CLIENT PAUSE and SCRIPT FLUSH do.
+constexpr std::string_view kContender =
+    "ACL SETUSER contender on >PASSWORD ~simba:* &simba:* +ping +select +client|setname "
+    "+script|load +eval +evalsha +eval_ro +evalsha_ro +time +info +role +wait +get +mget +exists "
+    "+pttl +scan +set +del +pexpire +zadd +zrem +zscore +zrandmember +zpopmin +publish +subscribe "
+    "+unsubscribe +pubsub|numsub";
+constexpr std::string_view kObserver =
+    "ACL SETUSER observer on >PASSWORD %R~simba:* &simba:* +ping +select +client|setname +eval_ro "
+    "+evalsha_ro +time +info +role +mget +pttl +scan +subscribe +unsubscribe";
+constexpr std::string_view kInACluster = "+cluster|slots +asking";
+
+std::string acl(std::string_view rights, RedisOptions::Topology topology) {
+  std::string all(rights);
+  if (topology == RedisOptions::Topology::kCluster) all.append(1, ' ').append(kInACluster);
+  return all;
 }
 
+}  // namespace
+
+std::string contender_acl(RedisOptions::Topology topology) { return acl(kContender, topology); }
+std::string observer_acl(RedisOptions::Topology topology) { return acl(kObserver, topology); }
+
 std::string acl_advice() {
-  return "as an administrator, run " + contender_acl() + "; docs/redis.md has what observers need";
+  return "as an administrator, run " + std::string(kContender) + ", in a cluster with " +
+         std::string(kInACluster) + " besides; docs/redis.md has what observers need";
 }
 
 }  // namespace simba::redis

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "simba/error.h"
+#include "simba/redis.h"
 #include "stores/redis/reply.h"
 
 namespace simba::redis {
@@ -15,8 +16,9 @@ Error sentinel_failure(const Reply& error, const std::string& where);
 Error login_failure(const Reply& error, const std::string& where);
 // After this the server is not the one to ask: it has become a replica, or is not one yet.
 bool wants_another_server(const Reply& error);
-// The rights that a contender needs, for an administrator to paste.
-std::string contender_acl();
+// The rights that a contender needs, and who only looks, for an administrator to paste.
+std::string contender_acl(RedisOptions::Topology topology);
+std::string observer_acl(RedisOptions::Topology topology);
 std::string acl_advice();
 
 }  // namespace simba::redis

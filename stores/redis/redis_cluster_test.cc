@@ -1,5 +1,9 @@
+#include <algorithm>
+#include <iterator>
+#include <sstream>
 #include <thread>
 
+#include "stores/redis/failure.h"
 #include "stores/redis/names.h"
 #include "stores/redis/redis_fixture.h"
 #include "stores/redis/servers.h"
@@ -325,6 +329,42 @@ TEST_F(TopologyTest, AClusterIsServedByTls) {
   } catch (const servers::Unavailable& reason) {
     GTEST_SKIP() << reason.what();
   }
+}
+
+// Users of every node, with the rights that are told to an administrator.
+TEST_F(ClusterTest, AContenderNeedsOnlyWhatIsGrantedInACluster) {
+  std::istringstream acl(contender_acl(RedisOptions::Topology::kCluster));
+  std::vector<std::string> rules{std::istream_iterator<std::string>(acl), {}};
+  std::replace(rules.begin(), rules.end(), std::string(">PASSWORD"), std::string(">secret"));
+  const auto everywhere = [&](const std::vector<std::string>& command) {
+    for (std::size_t i = 0; i < 3; ++i) ASSERT_EQ((*cluster)[i](command), "OK");
+  };
+  everywhere(rules);
+  const std::string as = std::string(url).insert(url.find("//") + 2, "contender:secret@");
+  const auto store = open(as), other = open(as);
+  const Token token = take(*store, m, "a~1", 0, 60s, 30s).owner.token;
+  const Hints hints(*other, m);
+  ASSERT_TRUE(hints.awaits_live());
+  EXPECT_EQ(take(*other, m, "b~1").owner.id, "a~1");
+  EXPECT_EQ(store->list(m, {}, 10, soon()).size(), 1U);
+  // Half moved: the other half is asked for.
+  const unsigned slot = slot_of(m);
+  const std::size_t from = cluster->owner(slot), to = (from + 1) % 3;
+  cluster->begin_move(slot, to);
+  cluster->move_keys(slot, from, to);
+  EXPECT_EQ(renew(*store, m, "a~1", token, 60s, 30s).owner.token, token);
+  everywhere({"ACL", "SETUSER", "contender", "-asking"});
+  EXPECT_THAT(error_of([&] { renew(*store, m, "a~1", token, 60s, 30s); }), HasSubstr("+asking"));
+  everywhere({"ACL", "SETUSER", "contender", "+asking"});
+  cluster->end_move(slot, from, to);
+  EXPECT_EQ(renew(*store, m, "a~1", token, 60s, 30s).owner.token, token);
+  const int before = hints.count();
+  release(*store, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return hints.count() > before; }));
+  everywhere({"ACL", "SETUSER", "contender", "-cluster"});
+  const std::string said = error_of([&] { take(*open(as), m, "a~2"); });
+  EXPECT_THAT(said, ::testing::StartsWith(Error(Errc::kDenied, "").code().message()));
+  EXPECT_THAT(said, HasSubstr("+cluster|slots"));
 }
 
 TEST_F(ClusterTest, AServerOfAClusterAskedAsOneSaysWhatToWrite) {

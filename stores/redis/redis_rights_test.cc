@@ -11,6 +11,8 @@
 namespace simba::redis {
 namespace {
 
+constexpr auto kServer = RedisOptions::Topology::kServer;
+
 // A user of the case's own, with these rules, and a URL for it.
 class UserTest : public RedisTest {
  protected:
@@ -41,10 +43,8 @@ class UserTest : public RedisTest {
     return {std::istream_iterator<std::string>(words), {}};
   }
 
-  const std::vector<std::string> contender = rules_of(contender_acl());
-  const std::vector<std::string> observer{"%R~simba:*",  "&simba:*",    "+@connection", "+@read",
-                                          "+evalsha_ro", "+eval_ro",    "+time",        "+info",
-                                          "+subscribe",  "+unsubscribe"};
+  const std::vector<std::string> contender = rules_of(contender_acl(kServer));
+  const std::vector<std::string> observer = rules_of(observer_acl(kServer));
   std::string user;
 };
 
@@ -97,6 +97,29 @@ TEST_F(UserTest, ADeniedCommandIsNamedAndNothingIsTaken) {
     EXPECT_THAT(said, HasSubstr("ACL SETUSER")) << denied;
     EXPECT_THAT(said, ::testing::StartsWith(Error(Errc::kDenied, "").code().message())) << denied;
     EXPECT_EQ(admin()({"EXISTS", key(), key(":token"), key(":lease")}), "0") << denied;
+    admin()({"ACL", "SETUSER", user, "reset"});
+  }
+}
+
+// What would stop the others, or tell of them, is not among the rights.
+TEST_F(UserTest, NeitherContenderNorObserverMayHarmAServer) {
+  const std::vector<std::vector<std::string>> harmful{
+      {"CLIENT", "PAUSE", "1"},  {"CLIENT", "KILL", "TYPE", "pubsub"},
+      {"CLIENT", "LIST"},        {"CLIENT", "NO-EVICT", "on"},
+      {"SCRIPT", "FLUSH"},       {"SCRIPT", "KILL"},
+      {"FUNCTION", "FLUSH"},     {"FLUSHALL"},
+      {"CONFIG", "GET", "save"}, {"KEYS", "*"},
+      {"PUBSUB", "CHANNELS"},    {"SHUTDOWN", "NOW"},
+      {"DEBUG", "SLEEP", "0"},   {"REPLICAOF", "NO", "ONE"},
+      {"GET", "not-ours"},       {"PUBLISH", "not-ours", "x"},
+  };
+  for (const auto& role : {contender, observer}) {
+    make_user(role);
+    Admin its(with_user());
+    for (const auto& command : harmful) {
+      EXPECT_TRUE(its.ask(command).is_error("NOPERM"))
+          << command[0] << ' ' << command[1 % command.size()];
+    }
     admin()({"ACL", "SETUSER", user, "reset"});
   }
 }

@@ -118,7 +118,7 @@ TEST_F(SentinelTest, ASentinelThatNamesAServerOfYesterdayIsNotTheLastOneAsked) {
 class LoginTest : public SentinelTest {
  protected:
   void make_users(servers::RedisSentinels& sentinels) {
-    std::istringstream acl(contender_acl());
+    std::istringstream acl(contender_acl(RedisOptions::Topology::kSentinel));
     std::vector<std::string> rules{std::istream_iterator<std::string>(acl), {}};
     std::replace(rules.begin(), rules.end(), std::string(">PASSWORD"),
                  std::string(">contender-canary"));

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "simba/redis.h"
+#include "stores/redis/administration.h"
 #include "stores/redis/commands.h"
 #include "stores/redis/connection.h"
 #include "stores/redis/dialer.h"
@@ -390,8 +391,21 @@ std::string joined(std::istream&& in) {
 }
 
 TEST(RedisFailure, ThePageGrantsWhatTheErrorSays) {
-  EXPECT_THAT(joined(std::ifstream(SIMBA_REDIS_PAGE)),
-              HasSubstr(joined(std::istringstream(contender_acl()))));
+  const std::string page = joined(std::ifstream(SIMBA_REDIS_PAGE));
+  for (const std::string& rights :
+       {contender_acl(Topology::kServer), observer_acl(Topology::kServer)}) {
+    EXPECT_THAT(page, HasSubstr(joined(std::istringstream(rights))));
+  }
+}
+
+TEST(RedisFailure, InAClusterThereAreRightsBesides) {
+  for (const std::string& more : {std::string("+cluster|slots"), std::string("+asking")}) {
+    EXPECT_THAT(contender_acl(Topology::kCluster), HasSubstr(more));
+    EXPECT_THAT(observer_acl(Topology::kCluster), HasSubstr(more));
+    EXPECT_THAT(prepare("redis+cluster://h", Prepare::kTell).statements, HasSubstr(more));
+    EXPECT_EQ(prepare("redis://h", Prepare::kTell).statements.find(more), std::string::npos);
+    EXPECT_THAT(failure(error("NOPERM no"), "here").what(), HasSubstr(more));
+  }
 }
 
 TEST(RedisAnswers, WhoAsksTooEarlyIsToldTheSecondsThatAreLeft) {
