@@ -1,6 +1,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "simba/async.h"
@@ -221,6 +223,37 @@ TEST_F(RedisTest, HundredsOfContendersShareTwoConnections) {
   EXPECT_EQ(admin()({"ZCARD", key(":contender")}), "1") << "one place for all of a process";
   EXPECT_EQ(told, 0);
   for (PendingAcquire& each : waiting) each.cancel();
+}
+
+// How many threads of this process have this name.
+int threads_named(const std::string& name) {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string its;
+    std::getline(std::ifstream(task.path() / "comm"), its);
+    count += its == name ? 1 : 0;
+  }
+  return count;
+}
+
+TEST_F(RedisTest, OneCallerDoesItsOwnWorkAndManyAreServedByAThread) {
+  const auto store = open();
+  const auto pair = [&](const std::string& mutex) {
+    take(*store, mutex, "a~1");
+    release(*store, mutex, "a~1");
+  };
+  for (int i = 0; i < 200; ++i) pair(m);
+  EXPECT_EQ(threads_named("simba-redis"), 0) << "a hop to a thread, for one caller";
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 16; ++i) {
+    callers.emplace_back([&, mutex = m + '.' + std::to_string(i)] {
+      while (!stop) pair(mutex);
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return threads_named("simba-redis") == 1; }));
+  stop = true;
+  for (std::thread& each : callers) each.join();
 }
 
 TEST_F(RedisTest, StoresOfOneProcessWithTheSameOptionsShareTheirConnections) {

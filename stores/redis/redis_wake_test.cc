@@ -75,6 +75,19 @@ TEST_F(RedisTest, WhoWaitsAloneHearsOnItsOwnThread) {
   EXPECT_NE(on.load(), std::this_thread::get_id());
 }
 
+// The thread that listens looks again only after seconds, if at all, unless it is rung.
+TEST_F(RedisTest, WhoWaitsForAnotherMutexIsHeardOfByTheConnectionThatListensAlready) {
+  const auto store = open();
+  const Hints first(*store, m);
+  ASSERT_TRUE(first.awaits_live());
+  const LocalTime began = BootClock::now();
+  for (int i = 0; i < 8; ++i) {
+    const Hints another(*store, m + '.' + std::to_string(i));
+    ASSERT_TRUE(another.awaits_live()) << i;
+  }
+  EXPECT_LT(BootClock::now() - began, 20s) << "one after the other, at a look of its own each";
+}
+
 TEST_F(RedisTest, ARefusedProcessThatListensHasAPlaceInTheQueue) {
   const auto owner = open();
   take(*owner, m, "a~1");
