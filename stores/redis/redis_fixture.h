@@ -26,6 +26,8 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 inline LocalTime soon(milliseconds patience = 30s) { return BootClock::now() + patience; }
+// A connection that was not used for longer is looked at before it is used.
+inline constexpr milliseconds kPastRest{30};
 bool eventually(const std::function<bool()>& done, milliseconds patience = 45s);
 // The error a call throws, as "code: text"; "none".
 std::string error_of(const std::function<void()>& call);

@@ -2,6 +2,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <typeinfo>
 
 #include "simba/redis.h"
 #include "stores/redis/names.h"
@@ -44,6 +45,8 @@ class Place {
   virtual std::string url() const = 0;
   // Before the case of this number.
   virtual void disturb(int number) = 0;
+  // Whether that is to be seen, once all cases have run.
+  virtual bool is_disturbed() = 0;
 
   // The stores of a case are those of the cases before it, and more where it wants more.
   std::shared_ptr<Store> store(std::size_t number) {
@@ -54,6 +57,7 @@ class Place {
     return stores_[number];
   }
   int next() { return cases_++; }
+  bool is_through() const { return cases_ == static_cast<int>(cases().size()); }
 
  private:
   std::vector<std::shared_ptr<Store>> stores_;
@@ -65,6 +69,7 @@ class TlsPlace : public Place {
   TlsPlace() { server_.start(); }
   std::string url() const override { return server_.url("restart-guard=off"); }
   void disturb(int) override {}
+  bool is_disturbed() override { return true; }  // there is nothing to see
 
  private:
   servers::RedisServer server_{
@@ -79,6 +84,7 @@ class ClusterPlace : public Place {
   void disturb(int number) override {
     if (number == static_cast<int>(cases().size()) / 2) cluster_.move_all(0, 1);
   }
+  bool is_disturbed() override { return cluster_.owner(0) == 1; }
 
  private:
   servers::RedisCluster cluster_;
@@ -91,9 +97,25 @@ class SentinelPlace : public Place {
   void disturb(int number) override {
     if (number == static_cast<int>(cases().size()) / 2) sentinels_.fail_over();
   }
+  bool is_disturbed() override { return sentinels_.master() != 0; }
 
  private:
   servers::RedisSentinels sentinels_;
+};
+
+// The suites that ran, for a look at the end.
+std::map<std::string, Place*>& places() {
+  static std::map<std::string, Place*> all;
+  return all;
+}
+
+class LookAtTheEnd : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    for (const auto& [name, place] : places()) {
+      EXPECT_TRUE(!place->is_through() || place->is_disturbed()) << name << " ran in peace";
+    }
+  }
 };
 
 template <class Where>
@@ -103,6 +125,7 @@ class PlaceContract : public StoreContract {
     servers::need_redis();
     static Where place;
     place_ = &place;
+    places()[typeid(Where).name()] = place_;
     place_->disturb(place_->next());
   } catch (const servers::Unavailable& reason) {
     skip(reason.what());
@@ -126,6 +149,7 @@ bool add(const char* name) {
 [[maybe_unused]] const bool added = add<TlsPlace>("RedisTls") &&
                                     add<ClusterPlace>("RedisCluster") &&
                                     add<SentinelPlace>("RedisSentinel");
+[[maybe_unused]] const auto* const kLook = ::testing::AddGlobalTestEnvironment(new LookAtTheEnd);
 
 }  // namespace
 }  // namespace simba::testing
