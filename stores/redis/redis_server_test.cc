@@ -337,6 +337,17 @@ TEST_F(TlsTest, AServerThatWantsToKnowItsClientsIsShownACertificate) {
   known.make("unknown", "stranger", "DNS:client.example");
   const auto url_as = [&](const std::string& who) {
     return strict.url(std::string(kUnguarded) + "&connect-timeout=2000&cert-file=" +
+// What a server says when it hangs up is no sign of life.
+TEST_F(TlsTest, AConnectionThatWasClosedAtRestCostsNoCall) {
+  const auto store = open(server->url(kUnguarded));
+  const Token token = take(*store, m, "a~1").owner.token;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_EQ((*server)({"CLIENT", "KILL", "TYPE", "normal"}), "1");
+    std::this_thread::sleep_for(kPastRest);
+    ASSERT_EQ(error_of([&] { renew(*store, m, "a~1", token); }), "none");
+  }
+}
+
                       known.certificate(who).string() + "&key-file=" + known.key(who).string());
   };
   EXPECT_EQ(take(*open(url_as("client")), m, "a~1").owner.id, "a~1");

@@ -181,3 +181,14 @@ bool TlsTransport::has_more() const {
 }
 
 }  // namespace simba::redis
+// Bytes alone say nothing: a farewell has some too.
+bool TlsTransport::is_open() const noexcept {
+  const std::lock_guard lock(guard_);
+  ERR_clear_error();
+  char byte = 0;
+  const int got = SSL_peek(ssl_.get(), &byte, 1);
+  if (got > 0) return true;
+  const int error = SSL_get_error(ssl_.get(), got);
+  return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+}
+

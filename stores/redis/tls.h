@@ -44,6 +44,7 @@ class TlsTransport : public Transport {
   Moved wait_and_read(char* to, std::size_t most) override { return read(to, most); }
   Moved write(const char* from, std::size_t count) override;
   bool has_more() const override;
+  bool is_open() const noexcept override;
 
  private:
   struct Free {

@@ -40,7 +40,7 @@ class Transport {
 
   int descriptor() const { return descriptor_; }
   // False: the other side has closed it. Looks, and does not wait.
-  bool is_open() const noexcept;
+  virtual bool is_open() const noexcept;
   // Whoever waits for it wakes up and finds it closed. From any thread.
   void shut_down() const noexcept;
 
