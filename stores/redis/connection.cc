@@ -5,6 +5,7 @@
 #include <array>
 
 #include "simba/error.h"
+#include "stores/redis/failure.h"
 
 namespace simba::redis {
 namespace {
@@ -17,7 +18,9 @@ constexpr int kMostChunks = 64;
 
 void Connection::fail(Errc code, const std::string& why) {
   shut_down();
-  throw Error(code, where_ + ": " + why + "; whether the server acted is unknown");
+  // Who is not let in has asked for nothing.
+  const bool is_out = code == Errc::kMisconfigured;
+  throw Error(code, where_ + ": " + why + (is_out ? "" : "; whether the server acted is unknown"));
 }
 
 void Connection::send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop) try {
@@ -69,15 +72,33 @@ bool Connection::wait_readable(LocalTime deadline, const kit::StopSignal* stop) 
   return kit::wait_for(descriptor(), POLLIN, deadline, stop);
 }
 
+std::optional<Error> Connection::parting_words(Replies& replies) {
+  std::array<char, kChunk> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): read into
+  try {
+    const Transport::Moved moved = transport_->read(buffer.data(), buffer.size());
+    reader_.feed({buffer.data(), moved.count}, replies);
+  } catch (const Error& error) {
+    if (error.errc() == Errc::kMisconfigured)
+      return Error(error.errc(), where_ + ": " + error.what());
+  }
+  return replies.empty() ? std::nullopt : refusal(replies.front(), where_);
+}
+
 Replies Connection::run(const Commands& commands, LocalTime deadline, const kit::StopSignal* stop) {
-  send(commands.bytes(), deadline, stop);
   Replies replies;
-  while (replies.size() < commands.count()) {
-    const bool stopped = stop != nullptr && stop->is_requested();
-    if (stopped || BootClock::now() >= deadline) {
-      fail(Errc::kTimeout, "no answer within the deadline");
+  try {
+    send(commands.bytes(), deadline, stop);
+    while (replies.size() < commands.count()) {
+      const bool stopped = stop != nullptr && stop->is_requested();
+      if (stopped || BootClock::now() >= deadline) {
+        fail(Errc::kTimeout, "no answer within the deadline");
+      }
+      await(replies, deadline, stop);
     }
-    await(replies, deadline, stop);
+  } catch (const Error& error) {
+    if (error.errc() != Errc::kUnreachable) throw;
+    if (const auto why = parting_words(replies)) throw Error(*why);
+    throw;
   }
   if (replies.size() > commands.count()) fail(Errc::kCorrupt, "more answers than questions");
   return replies;

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "simba/error.h"
 #include "simba/time.h"
 #include "stores/kit/pool.h"
 #include "stores/redis/commands.h"
@@ -58,6 +60,8 @@ class Connection : public kit::Pooled {
  private:
   bool wait_readable(LocalTime deadline, const kit::StopSignal* stop) const;
   void receive_from(Transport::Moved (Transport::*how)(char*, std::size_t), Replies& replies);
+  // Why it was turned away, where the server has said so before it hung up.
+  std::optional<Error> parting_words(Replies& replies);
   [[noreturn]] void fail(Errc code, const std::string& why);
 
   const std::unique_ptr<Transport> transport_;

@@ -115,6 +115,24 @@ Error login_failure(const Reply& error, const std::string& where) {
                             "password; does the server have a password for this user?)"};
 }
 
+std::optional<Error> refusal(const Reply& reply, const std::string& where) {
+  if (!reply.is_error()) return std::nullopt;
+  if (reply.is_error("DENIED")) {
+    return Error(Errc::kDenied,
+                 where +
+                     ": the server is in protected mode, and lets in nobody from another machine "
+                     "as long as it has no password: give it one (requirepass, or ACL SETUSER), "
+                     "and write it into the URL");
+  }
+  if (reply.text.starts_with("ERR max number of clients")) {
+    return Error(Errc::kUnreachable,
+                 where +
+                     ": the server has as many clients as it may have (maxclients); nothing was "
+                     "changed");
+  }
+  return std::nullopt;
+}
+
 bool wants_another_server(const Reply& error) {
   constexpr std::array<std::string_view, 5> kWords{"READONLY", "MASTERDOWN", "LOADING", "UNBLOCKED",
                                                    "CLUSTERDOWN"};

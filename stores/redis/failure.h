@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "simba/error.h"
@@ -14,6 +15,9 @@ Error failure(const Reply& error, const std::string& where);
 Error sentinel_failure(const Reply& error, const std::string& where);
 // The same of an answer to AUTH, without its words: servers repeat what they do not understand.
 Error login_failure(const Reply& error, const std::string& where);
+// Of a server that takes nobody in and hangs up: why; none: something else. Its words are not
+// repeated: they may be those of somebody who repeats a password.
+std::optional<Error> refusal(const Reply& reply, const std::string& where);
 // After this the server is not the one to ask: it has become a replica, or is not one yet.
 bool wants_another_server(const Reply& error);
 // The rights that a contender needs, and who only looks, for an administrator to paste.

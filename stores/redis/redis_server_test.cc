@@ -207,6 +207,16 @@ TEST_F(ServerTest, AFullServerSaysSoAndTakesNothing) {
               HasSubstr("memory is full"));
 }
 
+TEST_F(ServerTest, AServerWithTooManyClientsSaysSo) {
+  servers::RedisServer server({.config = {{"maxclients", "1"}}});
+  server.start();
+  const Admin only(server.url());
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_THAT(error_of([&] { observe(*open(server.url(kUnguarded)), m); }),
+                HasSubstr("maxclients"));
+  }
+}
+
 TEST_F(ServerTest, AReplicaServesObserversAndDeniesContenders) {
   servers::RedisServer master, replica;
   master.start();
@@ -327,16 +337,6 @@ TEST_F(TlsTest, ManyThreadsShareOneConnection) {
   EXPECT_EQ(pairs, 600);
 }
 
-TEST_F(TlsTest, AServerThatWantsToKnowItsClientsIsShownACertificate) {
-  servers::RedisServer strict({.transport = servers::RedisSettings::Transport::kTls,
-                               .config = {{"tls-auth-clients", "yes"}}});
-  strict.start();
-  const servers::Certificates& known = strict.certificates();
-  known.make("client", "ca", "DNS:client.example");
-  known.make_authority("stranger");
-  known.make("unknown", "stranger", "DNS:client.example");
-  const auto url_as = [&](const std::string& who) {
-    return strict.url(std::string(kUnguarded) + "&connect-timeout=2000&cert-file=" +
 // What a server says when it hangs up is no sign of life.
 TEST_F(TlsTest, AConnectionThatWasClosedAtRestCostsNoCall) {
   const auto store = open(server->url(kUnguarded));
@@ -348,11 +348,24 @@ TEST_F(TlsTest, AConnectionThatWasClosedAtRestCostsNoCall) {
   }
 }
 
+TEST_F(TlsTest, AServerThatWantsToKnowItsClientsIsShownACertificate) {
+  servers::RedisServer strict({.transport = servers::RedisSettings::Transport::kTls,
+                               .config = {{"tls-auth-clients", "yes"}}});
+  strict.start();
+  const servers::Certificates& known = strict.certificates();
+  known.make("client", "ca", "DNS:client.example");
+  known.make_authority("stranger");
+  known.make("unknown", "stranger", "DNS:client.example");
+  const auto url_as = [&](const std::string& who) {
+    return strict.url(std::string(kUnguarded) + "&connect-timeout=2000&cert-file=" +
                       known.certificate(who).string() + "&key-file=" + known.key(who).string());
   };
   EXPECT_EQ(take(*open(url_as("client")), m, "a~1").owner.id, "a~1");
-  EXPECT_NE(error_of([&] { take(*open(url_as("unknown")), m, "b~1"); }), "none");
-  EXPECT_NE(error_of([&] { take(*open(strict.url(kUnguarded)), m, "b~1"); }), "none");
+  for (const std::string& url : {url_as("unknown"), strict.url(kUnguarded)}) {
+    const std::string said = error_of([&] { take(*open(url), m, "b~1"); });
+    EXPECT_THAT(said, ::testing::StartsWith(Error(Errc::kMisconfigured, "").code().message()));
+    EXPECT_THAT(said, HasSubstr("cert-file=FILE"));
+  }
 }
 
 TEST_F(TlsTest, AServerThatCannotProveItIsRefused) {

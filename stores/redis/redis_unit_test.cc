@@ -69,6 +69,51 @@ TEST(RedisConnection, WhoIsToldMoreAndMoreLooksUpInBetween) {
   }
 }
 
+// A server that turns everybody away, and says why, or hangs up before all is sent.
+class Doorman : public Transport {
+ public:
+  Doorman(std::string words, bool is_hasty)
+      : Transport(eventfd(0, EFD_CLOEXEC)), words_(std::move(words)), is_hasty_(is_hasty) {}
+
+  Moved read(char* to, std::size_t) override {
+    if (words_.empty()) throw Error(Errc::kUnreachable, "the server closed the connection");
+    const std::size_t count = words_.copy(to, words_.size());
+    words_.clear();
+    return {count, 0};
+  }
+  Moved wait_and_read(char* to, std::size_t most) override { return read(to, most); }
+  Moved write(const char*, std::size_t count) override {
+    if (is_hasty_) throw Error(Errc::kUnreachable, "Broken pipe");
+    return {count, 0};
+  }
+
+ private:
+  std::string words_;
+  const bool is_hasty_;
+};
+
+TEST(RedisConnection, WhoIsTurnedAwayIsToldWhy) {
+  const auto said = [](const std::string& words, bool is_hasty) {
+    Connection connection(std::make_unique<Doorman>(words, is_hasty), "redis at nowhere:1");
+    try {
+      connection.run(Commands().add({"AUTH", "canary"}).add({"PING"}),
+                     BootClock::now() + std::chrono::seconds(60));
+      return std::string("none");
+    } catch (const Error& error) {
+      return error.code().message() + ": " + error.what();
+    }
+  };
+  for (const bool is_hasty : {false, true}) {
+    EXPECT_THAT(said("-DENIED Redis is running in protected mode because\r\n", is_hasty),
+                HasSubstr("requirepass"));
+    EXPECT_THAT(said("-ERR max number of clients reached\r\n", is_hasty), HasSubstr("maxclients"));
+    const std::string other = said("-ERR unknown command 'AUTH', with: 'canary'\r\n", is_hasty);
+    EXPECT_THAT(other, HasSubstr(is_hasty ? "Broken pipe" : "closed the connection"));
+    EXPECT_EQ(other.find("canary"), other.npos);
+    EXPECT_THAT(said("", is_hasty), HasSubstr("unknown"));
+  }
+}
+
 TEST(RedisUrl, TheDefaultsAreALocalServer) {
   for (const char* url : {"redis:", "redis://", "redis:///"}) {
     const RedisOptions options = redis_options(url);

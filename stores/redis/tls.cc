@@ -24,6 +24,32 @@ std::string openssl_reason() {
   return all.empty() ? "no reason given" : all;
 }
 
+// What a server says before it hangs up because of who we are.
+bool is_of_our_certificate(unsigned long code) {
+  constexpr int kCertificateRequired = 116;  // which older headers do not name
+  switch (ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA:
+    case kCertificateRequired:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Error tls_failure() {
+  const bool ours = is_of_our_certificate(ERR_peek_error());
+  const std::string why = openssl_reason();
+  if (!ours) return {Errc::kUnreachable, "TLS failed: " + why};
+  return {Errc::kMisconfigured, "the server wants to know who we are, and does not (" + why +
+                                    "); give a certificate by an authority that it trusts as "
+                                    "cert-file=FILE, and its key as key-file=FILE"};
+}
+
 // OpenSSL's own writes with write(), which raises SIGPIPE on a closed connection.
 int descriptor_of(BIO* bio) {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
@@ -143,9 +169,11 @@ void TlsTransport::shake_hands(LocalTime deadline, const kit::StopSignal& stop) 
                       "; give the certificate of its authority as ca-file=FILE, and the name in "
                       "its certificate as server-name=NAME");
     }
-    const std::string why =
-        error == SSL_ERROR_SSL ? openssl_reason() : std::string("the connection was closed");
-    throw Error(Errc::kUnreachable, "TLS failed: " + why + "; does the port speak TLS?");
+    const Error why = error == SSL_ERROR_SSL
+                          ? tls_failure()
+                          : Error(Errc::kUnreachable, "TLS failed: the connection was closed");
+    if (!why.is_transient()) throw Error(why);
+    throw Error(why.errc(), std::string(why.what()) + "; does the port speak TLS?");
   }
 }
 
@@ -157,7 +185,7 @@ Transport::Moved TlsTransport::moved(int result) {
     case SSL_ERROR_WANT_WRITE:
       return {0, POLLOUT};
     case SSL_ERROR_SSL:
-      throw Error(Errc::kUnreachable, "TLS: " + openssl_reason());
+      throw tls_failure();
     default:
       throw Error(Errc::kUnreachable, "the server closed the connection");
   }
@@ -175,12 +203,6 @@ Transport::Moved TlsTransport::write(const char* from, std::size_t count) {
   return moved(SSL_write(ssl_.get(), from, static_cast<int>(count)));
 }
 
-bool TlsTransport::has_more() const {
-  const std::lock_guard lock(guard_);
-  return SSL_pending(ssl_.get()) > 0;
-}
-
-}  // namespace simba::redis
 // Bytes alone say nothing: a farewell has some too.
 bool TlsTransport::is_open() const noexcept {
   const std::lock_guard lock(guard_);
@@ -192,3 +214,9 @@ bool TlsTransport::is_open() const noexcept {
   return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
+bool TlsTransport::has_more() const {
+  const std::lock_guard lock(guard_);
+  return SSL_pending(ssl_.get()) > 0;
+}
+
+}  // namespace simba::redis
