@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 #include <fstream>
 #include <limits>
@@ -18,6 +21,7 @@
 #include "stores/redis/reply.h"
 #include "stores/redis/requests.h"
 #include "stores/redis/server_info.h"
+#include "testing/servers/unique_fd.h"
 
 namespace simba::redis {
 namespace {
@@ -112,6 +116,49 @@ TEST(RedisConnection, WhoIsTurnedAwayIsToldWhy) {
     EXPECT_EQ(other.find("canary"), other.npos);
     EXPECT_THAT(said("", is_hasty), HasSubstr("unknown"));
   }
+}
+
+class Listening {
+ public:
+  explicit Listening(int backlog) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(bind(socket_.get(), as_any(), sizeof address_), 0);
+    socklen_t size = sizeof address_;
+    getsockname(socket_.get(), as_any(), &size);
+    EXPECT_EQ(listen(socket_.get(), backlog), 0);
+  }
+  sockaddr* as_any() { return reinterpret_cast<sockaddr*>(&address_); }
+  addrinfo entry() {
+    addrinfo info{};
+    info.ai_family = AF_INET;
+    info.ai_addr = as_any();
+    info.ai_addrlen = sizeof address_;
+    return info;
+  }
+
+ private:
+  const servers::UniqueFd socket_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  sockaddr_in address_{};
+};
+
+// Full: whoever knocks is not even refused.
+TEST(RedisTransport, AnAddressThatSwallowsEverythingDoesNotHideTheOthers) {
+  Listening black_hole(0), good(8);
+  std::vector<servers::UniqueFd> waiting;
+  for (int i = 0; i < 4; ++i) {
+    waiting.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    static_cast<void>(::connect(waiting.back().get(), black_hole.as_any(), sizeof(sockaddr_in)));
+  }
+  addrinfo first = black_hole.entry(), unknown{}, last = good.entry();
+  unknown.ai_family = -1;  // as IPv6 where it is turned off
+  first.ai_next = &unknown;
+  unknown.ai_next = &last;
+  const kit::StopSignal never;
+  const LocalTime deadline = BootClock::now() + std::chrono::seconds(3);
+  const servers::UniqueFd connected(connect_first(&first, deadline, never));
+  EXPECT_GE(connected.get(), 0);
+  EXPECT_LT(BootClock::now(), deadline);
 }
 
 TEST(RedisUrl, TheDefaultsAreALocalServer) {

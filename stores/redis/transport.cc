@@ -44,24 +44,27 @@ void set_up(int descriptor) {
 class Socket {
  public:
   explicit Socket(int family)
-      : descriptor_(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    if (descriptor_ < 0) fail("there is no socket: " + reason(errno));
-  }
+      : descriptor_(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+        error_(descriptor_ < 0 ? errno : 0) {}
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
   ~Socket() {
     if (descriptor_ >= 0) close(descriptor_);
   }
+  bool is_there() const { return descriptor_ >= 0; }
+  int error() const { return error_; }  // why not
   int get() const { return descriptor_; }
   int release() { return std::exchange(descriptor_, -1); }
 
  private:
   int descriptor_;
+  int error_;
 };
 
 // The error number; 0: connected.
 int connect_to(const Socket& socket, const sockaddr* address, socklen_t length, LocalTime deadline,
                const kit::StopSignal& stop) {
+  if (!socket.is_there()) return socket.error();
   if (::connect(socket.get(), address, length) == 0) return 0;
   if (errno != EINPROGRESS && errno != EAGAIN) return errno;
   if (!kit::wait_for(socket.get(), POLLOUT, deadline, &stop)) return ETIMEDOUT;
@@ -139,18 +142,25 @@ bool Transport::is_open() const noexcept {
 
 void Transport::shut_down() const noexcept { ::shutdown(descriptor_, SHUT_RDWR); }
 
-int connect_socket(const Address& address, LocalTime deadline, const kit::StopSignal& stop) {
-  if (address.is_socket()) return connect_path(address.host, deadline, stop);
-  const Found found = resolve(address);
+int connect_first(const addrinfo* found, LocalTime deadline, const kit::StopSignal& stop) {
+  int left = 0;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) ++left;
   int error = EHOSTUNREACH;
-  for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next, --left) {
+    // One that swallows everything leaves the others their share of the time.
+    const LocalTime now = BootClock::now(), share = now + (deadline - now) / left;
     Socket socket(each->ai_family);
     set_up(socket.get());
-    error = connect_to(socket, each->ai_addr, each->ai_addrlen, deadline, stop);
+    error = connect_to(socket, each->ai_addr, each->ai_addrlen, share, stop);
     if (error == 0) return socket.release();
     if (stop.is_requested()) break;
   }
   fail("cannot connect: " + reason(error));
+}
+
+int connect_socket(const Address& address, LocalTime deadline, const kit::StopSignal& stop) {
+  if (address.is_socket()) return connect_path(address.host, deadline, stop);
+  return connect_first(resolve(address).get(), deadline, stop);
 }
 
 }  // namespace simba::redis

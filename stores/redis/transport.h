@@ -8,6 +8,8 @@
 #include "stores/kit/worker.h"
 #include "stores/redis/address.h"
 
+struct addrinfo;
+
 namespace simba::redis {
 
 // Bytes to and from a server, in the clear; never raises SIGPIPE, and does not wait unless it says
@@ -48,6 +50,8 @@ class Transport {
   const int descriptor_;
 };
 
+// To the first of these that takes it. Throws Error (kUnreachable).
+int connect_first(const addrinfo* found, LocalTime deadline, const kit::StopSignal& stop);
 // Connects, blocking: names are resolved without a deadline. Throws Error (kUnreachable).
 int connect_socket(const Address& address, LocalTime deadline, const kit::StopSignal& stop);
 
