@@ -146,9 +146,9 @@ bool add(const char* name) {
       name, [] { return std::make_unique<PlaceContract<Where>>(); }, cases());
 }
 
-[[maybe_unused]] const bool added = add<TlsPlace>("RedisTls") &&
-                                    add<ClusterPlace>("RedisCluster") &&
-                                    add<SentinelPlace>("RedisSentinel");
+[[maybe_unused]] const bool kAdded = add<TlsPlace>("RedisTls") &&
+                                     add<ClusterPlace>("RedisCluster") &&
+                                     add<SentinelPlace>("RedisSentinel");
 [[maybe_unused]] const auto* const kLook = ::testing::AddGlobalTestEnvironment(new LookAtTheEnd);
 
 }  // namespace

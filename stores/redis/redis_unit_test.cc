@@ -280,7 +280,9 @@ TEST(RedisReply, WhatIsNoReplyIsCorrupt) {
 TEST(RedisReply, ARepliesItemsAndBytesAreCountedWithAllThatIsInIt) {
   const std::string text(std::size_t{40} << 20, 'x');
   const std::string bulk = "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n";
-  for (const std::string& bytes : {std::string("*600000\r\n*600000\r\n"), "*2\r\n" + bulk + bulk}) {
+  std::string two = "*2\r\n";
+  two.append(bulk).append(bulk);
+  for (const std::string& bytes : {std::string("*600000\r\n*600000\r\n"), two}) {
     ReplyReader reader;
     Replies replies;
     EXPECT_THROW(reader.feed(bytes, replies), Error) << bytes.substr(0, 20);
@@ -472,7 +474,9 @@ TEST(RedisPipeline, AThousandRenewalsAreManyShortScriptsInManyPipelines) {
   EXPECT_LE(script.cost, 100U);
   EXPECT_GE(script.cost, 2 * claims.size()) << "of a renewal";
   const std::vector<Request> all(1'000 / claims.size(), script);
-  for (const int count : pipelines(all)) EXPECT_LE(count * script.cost, 500U);
+  for (const int count : pipelines(all)) {
+    EXPECT_LE(static_cast<unsigned>(count) * script.cost, 500U);
+  }
 }
 
 // One line, whatever the page has between its words.

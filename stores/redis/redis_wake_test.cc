@@ -13,7 +13,7 @@ std::int64_t runs(Admin& admin, const std::string& command) {
   const std::string all = admin.ask({"INFO", "commandstats"}).text;
   const std::string line = "cmdstat_" + command + ":calls=";
   const std::size_t at = all.find(line);
-  return at == all.npos ? 0 : std::atoll(all.c_str() + at + line.size());
+  return at == all.npos ? 0 : std::stoll(all.substr(at + line.size()));
 }
 
 // How often it has run scripts: takes, renewals, questions and releases of ours.
