@@ -13,9 +13,8 @@ constexpr milliseconds kLongestLease = std::chrono::hours{24} * 36'500;
   throw Error(Errc::kMisconfigured, traits.name + ": " + why);
 }
 
-// The length of the character that begins here, by its first byte; 0: none does.
+// The length of the character of several bytes that begins here, by its first; 0: none does.
 std::size_t utf8_length(unsigned char first) {
-  if (first < 0x80) return 1;
   if (first >= 0xc2 && first < 0xe0) return 2;
   if (first >= 0xe0 && first < 0xf0) return 3;
   return first >= 0xf0 && first < 0xf5 ? 4 : 0;
@@ -24,12 +23,16 @@ std::size_t utf8_length(unsigned char first) {
 bool is_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto first = static_cast<unsigned char>(text[i]);
+    if (first < 0x80) {  // most are
+      ++i;
+      continue;
+    }
     const std::size_t length = utf8_length(first);
     if (length == 0 || i + length > text.size()) return false;
     for (std::size_t k = 1; k < length; ++k) {
       if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
     }
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const auto second = static_cast<unsigned char>(text[i + 1]);
     const bool too_long = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
     const bool surrogate = first == 0xed && second >= 0xa0;
     const bool too_large = first == 0xf4 && second >= 0x90;

@@ -1,15 +1,27 @@
 #include "stores/redis/commands.h"
 
-#include <hiredis/hiredis.h>
-
 #include <array>
 #include <charconv>
-#include <new>
 
 namespace simba::redis {
 namespace {
 
-constexpr std::size_t kUsualBytes = 384, kUsualWords = 20;
+constexpr std::size_t kUsualBytes = 512, kUsualHead = 96;
+
+// "*7\r\n" in front of so many words, "$7\r\n" in front of one of so many bytes. Not by hiredis,
+// whose formatter was a quarter of all instructions of a renewal.
+void put_head(std::string& bytes, char kind, std::size_t number) {
+  std::array<char, 24> head{kind};
+  char* end = std::to_chars(head.data() + 1, head.data() + head.size() - 2, number).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  bytes.append(head.data(), end);
+}
+
+void put_word(std::string& bytes, std::string_view begin, std::string_view end = {}) {
+  put_head(bytes, '$', begin.size() + end.size());
+  bytes.append(begin).append(end).append("\r\n");
+}
 
 }  // namespace
 
@@ -19,16 +31,15 @@ Words::Words(std::initializer_list<std::string_view> words) {
   for (const std::string_view word : words) text(word);
 }
 
-Words& Words::reserve(std::size_t words, std::size_t bytes) {
-  ends_.reserve(words);
-  memory_.reserve(bytes);
+Words& Words::reserve(std::size_t bytes) {
+  bytes_.reserve(bytes);
   return *this;
 }
 
 Words& Words::text(std::string_view begin, std::string_view end) {
-  if (ends_.capacity() == 0) reserve(kUsualWords, kUsualBytes);
-  memory_.append(begin).append(end);
-  ends_.push_back(memory_.size());
+  if (count_ == 0) reserve(kUsualBytes);
+  put_word(bytes_, begin, end);
+  ++count_;
   return *this;
 }
 
@@ -40,23 +51,11 @@ Words& Words::number(std::int64_t value) {
 
 Commands& Commands::add(std::initializer_list<std::string_view> begin, const Words& middle,
                         std::initializer_list<std::string_view> end) {
-  thread_local std::vector<const char*> texts;
-  thread_local std::vector<std::size_t> lengths;
-  texts.clear();
-  lengths.clear();
-  const auto put = [](std::string_view word) {
-    texts.push_back(word.data());
-    lengths.push_back(word.size());
-  };
-  for (const std::string_view word : begin) put(word);
-  for (std::size_t i = 0; i < middle.size(); ++i) put(middle[i]);
-  for (const std::string_view word : end) put(word);
-  sds formatted = nullptr;
-  const int length = redisFormatSdsCommandArgv(&formatted, static_cast<int>(texts.size()),
-                                               texts.data(), lengths.data());
-  if (length < 0) throw std::bad_alloc();
-  bytes_.append(formatted, static_cast<std::size_t>(length));
-  redisFreeSdsCommand(formatted);
+  bytes_.reserve(bytes_.size() + kUsualHead + middle.bytes().size());
+  put_head(bytes_, '*', begin.size() + middle.count() + end.size());
+  for (const std::string_view word : begin) put_word(bytes_, word);
+  bytes_.append(middle.bytes());
+  for (const std::string_view word : end) put_word(bytes_, word);
   ++count_;
   return *this;
 }

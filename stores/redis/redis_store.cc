@@ -39,16 +39,21 @@ void check_token(const char* what, Token token) {
   refuse(what, std::to_string(token), "it is beyond 2^53, the range of this store");
 }
 
-void check_term(std::string_view mutex, std::string_view wire_id, Token token) {
-  kit::check_term(store_traits(), mutex, wire_id, token);
+// What this store says beyond what all do.
+void check_keys(std::string_view mutex, std::string_view wire_id, Token token) {
   check_key_name(mutex);
   check_token("the token", token);
   if (const std::string why = why_no_id(wire_id); !why.empty()) refuse("the id", wire_id, why);
 }
 
+void check_term(std::string_view mutex, std::string_view wire_id, Token token) {
+  kit::check_term(store_traits(), mutex, wire_id, token);
+  check_keys(mutex, wire_id, token);
+}
+
 void check_claim(const Claim& claim) {
   kit::check_claim(store_traits(), claim);
-  check_term(claim.mutex, claim.wire_id, claim.token);
+  check_keys(claim.mutex, claim.wire_id, claim.token);
   check_token("the floor", claim.floor);
 }
 

@@ -1,6 +1,8 @@
 #include "stores/redis/requests.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <string>
 
 #include "stores/redis/names.h"
@@ -19,7 +21,13 @@ std::int64_t lease_of(const Claim& claim) { return (claim.ttl + claim.transition
 
 // "ttl transition ", as it stands in front of the details.
 std::string shape_of(const Claim& claim) {
-  return std::to_string(claim.ttl.count()) + ' ' + std::to_string(claim.transition.count()) + ' ';
+  std::array<char, 44> text{};
+  char* end = text.data();
+  for (const milliseconds span : {claim.ttl, claim.transition}) {
+    end = std::to_chars(end, text.data() + text.size() - 1, span.count()).ptr;
+    *end++ = ' ';
+  }
+  return {text.data(), end};
 }
 
 }  // namespace
@@ -94,7 +102,7 @@ Request Requests::renew(std::span<const Claim> claims) const {
   request.slot = slot_of(claims.front().mutex);
   request.cost = kRenewalCost * static_cast<unsigned>(claims.size());
   request.acknowledged = acknowledged_;
-  request.words.reserve(1 + 7 * claims.size(), kUsualRenewal * claims.size());
+  request.words.reserve(kUsualRenewal * claims.size());
   request.words.number(static_cast<std::int64_t>(3 * claims.size()));
   for (const Claim& claim : claims) {
     const std::string key = lease_key(claim.mutex);
