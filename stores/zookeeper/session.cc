@@ -53,6 +53,7 @@ class Session::Ticket : public Watch {
     if (getpid() != process_) return;
     if (!key_.ends_with('/')) {
       session_->places_.drop_watch(key_, BootClock::now());
+      session_->hurry(session_->places_.next_expiry());
       return;
     }
     session_->leaders_.drop_observer(std::string_view(key_).substr(0, key_.size() - 1));
@@ -158,7 +159,10 @@ void Session::on_state(int state) {
     if (state == ZOO_CONNECTED_STATE) {
       on_connected();
     } else if (state == ZOO_EXPIRED_SESSION_STATE || state == ZOO_AUTH_FAILED_STATE) {
-      if (state == ZOO_AUTH_FAILED_STATE) last_ = failure(ZAUTHFAILED, "open a session", where_);
+      if (state == ZOO_AUTH_FAILED_STATE) {
+        last_ = failure(ZAUTHFAILED, "open a session", where_);
+        put_off(BootClock::now());
+      }
       is_dead_ = true;
       id_ = 0;
       ended = places_.clear();
@@ -189,6 +193,11 @@ void Session::on_connected() {
   if (id == id_) return;
   id_ = id;
   lease_.begin(opened_, timeout, options_.tick);
+}
+
+void Session::put_off(LocalTime now) {
+  std::random_device random;
+  next_open_ = now + backoff_.next(random());
 }
 
 void Session::on_change(const std::string& path) {
@@ -225,7 +234,8 @@ void Session::wake_waiters(const std::string& mutex, std::vector<Places::Key> wa
 
 void Session::hurry(LocalTime due) {
   const std::lock_guard lock(guard_);
-  if (due < look_at_) eventfd_write(bell_.descriptor(), 1);
+  // Without a connection nothing can be deleted; the next one rings.
+  if (is_connected_ && due < look_at_) eventfd_write(bell_.descriptor(), 1);
 }
 
 void Session::run(const kit::StopSignal& stop) {
@@ -241,22 +251,20 @@ void Session::run(const kit::StopSignal& stop) {
     LocalTime at;
     {
       const std::lock_guard lock(guard_);
-      at = look_at_ = next_look(now);
+      at = look_at_ = next_look();
     }
-    // What became due between the look and here rang the bell, or comes at most this late.
-    kit::wait_for(bell_.descriptor(), POLLIN, std::min(at, places_.next_expiry()), &stop);
+    // What became due between the look and here rang the bell.
+    kit::wait_for(bell_.descriptor(), POLLIN, at, &stop);
   }
   close();
 }
 
-LocalTime Session::next_look(LocalTime now) const {
-  LocalTime at = is_dead_ ? next_open_ : next_proof_;
-  if (!is_dead_ && !is_connected_ && id_ == 0) {
-    at = opened_ + patience_of(options_);
-  } else if (!is_dead_ && !is_connected_) {
-    at = now + options_.session_timeout;
-  }
-  return std::min(at, is_connected_ ? places_.next_expiry() : LocalTime::max());
+LocalTime Session::next_look() const {
+  if (is_connected_) return std::min(next_proof_, places_.next_expiry());
+  if (is_dead_) return next_open_;
+  // The driver looks for a server by itself; whatever it finds rings the bell.
+  if (id_ != 0 || (last_ && !last_->is_transient())) return LocalTime::max();
+  return opened_ + patience_of(options_);
 }
 
 void Session::replace_if_dead(LocalTime now) {
@@ -299,12 +307,10 @@ void Session::open() {
     handle_ = std::move(handle);
     opened_ = began;
     is_dead_ = false;
-    backoff_.reset();
   } catch (const Error& error) {
-    std::random_device random;
     const std::lock_guard lock(guard_);
     last_ = Error(Errc::kUnreachable, error.what());
-    next_open_ = began + backoff_.next(random());
+    put_off(BootClock::now());
   }
 }
 
@@ -337,6 +343,7 @@ void Session::proven(const Handle* handle, LocalTime sent, bool wrote, int code)
   if (handle != handle_.get() || id_ == 0) return;
   if (code == ZNOAUTH) reads_root_ = false;
   if (code != ZOK && code != ZNONODE && code != ZNOAUTH) return;
+  backoff_.reset();  // not before: that credentials are refused is heard once a session is there
   if (wrote && code == ZOK) lease_.committed(sent);
   lease_.answered(sent);
 }

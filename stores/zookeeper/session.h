@@ -54,7 +54,7 @@ class Session {
   const ZookeeperOptions& options() const { return options_; }
 
   Places& places() { return places_; }
-  // The thread looks again at what is due.
+  // The thread looks again by then, at the latest, at what is due.
   void hurry(LocalTime due);
   // Hints go to keys of Places; an observer's key has no wire id.
   std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
@@ -66,6 +66,7 @@ class Session {
 
   void on_state(int state);
   void on_connected();
+  void put_off(LocalTime now);  // with guard_ held: the next session is not opened at once
   void on_change(const std::string& path);
   void wake_waiters(const std::string& mutex, std::vector<Places::Key> waiters);
   void open();
@@ -75,8 +76,8 @@ class Session {
   void proven(const Handle* handle, LocalTime sent, bool wrote, int code);
   void delete_expired(LocalTime now);
   void wake_missed();
-  LocalTime next_look(LocalTime now) const;
-  Error trouble() const;  // with guard_ held
+  LocalTime next_look() const;  // with guard_ held
+  Error trouble() const;        // with guard_ held
 
   const ZookeeperOptions options_;
   const std::string where_;
@@ -102,7 +103,8 @@ class Session {
   LocalTime look_at_{};              // guarded by guard_; when the thread looks next
   bool reads_root_ = true;           // guarded by guard_
   std::vector<std::string> missed_;  // guarded by guard_; hints to give again
-  kit::Backoff backoff_{milliseconds{100}, milliseconds{5'000}};  // of the thread
+  // guarded by guard_
+  kit::Backoff backoff_{milliseconds{100}, milliseconds{5'000}};
   std::atomic<bool> is_connected_{false};
 };
 

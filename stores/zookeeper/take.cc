@@ -112,6 +112,7 @@ bool Take::add_place(const std::string& name, const Stat& stat) {
   if (!token) return false;
   session().places().add({wish().mutex, wish().wire_id, name, *token, stat.ephemeralOwner},
                          wish().lease(), BootClock::now());
+  session().hurry(session().places().next_expiry());
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 
+#include <ctime>
 #include <thread>
 
 #include "stores/zookeeper/fault_fixture.h"
@@ -25,6 +26,14 @@ class SessionTest : public FaultTest {
     }
     return all;
   }
+  // Of a core, by this process over that span.
+  static double cpu_share(std::chrono::seconds span) {
+    const std::clock_t before = std::clock();
+    std::this_thread::sleep_for(span);
+    const double used = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+    return used / static_cast<double>(span.count());
+  }
+  static constexpr double kAtRest = 0.25;  // a thread that does not wait takes a whole one
 };
 
 TEST_F(SessionTest, ManyTermsAreRenewedByAFewTransactionsThatChangeNothing) {
@@ -79,6 +88,47 @@ TEST_F(SessionTest, WhereTheRootCannotBeReadTheSessionIsProvenByANodeOfItsOwn) {
   const Claim claim{m, "a~1", token, 0, 60s, 30s};
   ASSERT_TRUE(std::holds_alternative<Observation>(owner->release({&claim, 1}, soon()).at(0)));
   EXPECT_TRUE(owns(take(*store, m, "b~1"), "b~1")) << "at the first time of asking";
+}
+
+TEST_F(SessionTest, AnOutageInWhichATermEndsIsSatOutAtRest) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(30s));
+  ASSERT_TRUE(owns(take(*store, m, "a~1", 200ms, 100ms), "a~1"));
+  relay->cut();
+  std::this_thread::sleep_for(400ms);
+  EXPECT_LT(cpu_share(2s), kAtRest);
+  relay->mend();
+  EXPECT_TRUE(eventually([&] { return queue().empty(); })) << "it is made up for";
+}
+
+TEST_F(SessionTest, ServersThatGrantTooLittleAreNotAskedWithoutAPause) {
+  servers::ZooKeeperSettings settings;
+  settings.config["maxSessionTimeout"] = "1000";
+  start(settings);
+  const auto store = open_alone(options(8s, 1s));
+  EXPECT_THAT(error_of([&] { take(*store, m, "a~1"); }),
+              ::testing::HasSubstr("grant a session timeout of 1000 ms"));
+  std::this_thread::sleep_for(3s);  // a session that comes later than that is given up
+  EXPECT_LT(cpu_share(2s), kAtRest);
+}
+
+TEST_F(SessionTest, AServerThatRefusesTheCredentialsIsNotAskedWithoutAPause) {
+  servers::ZooKeeperSettings settings;
+  settings.java = {"-Dzookeeper.DigestAuthenticationProvider.enabled=false"};
+  start(settings);
+  ZookeeperOptions refused = options(6s);
+  refused.user = "me";
+  refused.password = "secret";
+  const auto store = open_alone(refused);
+  ASSERT_TRUE(eventually([&] {
+    return error_of([&] { take(*store, m, "a~1"); }).find("refused the credentials") !=
+           std::string::npos;
+  }));
+  const std::int64_t before = transactions();
+  ASSERT_GT(before, 0);
+  std::this_thread::sleep_for(2s);
+  EXPECT_LT(transactions() - before, 40) << "each session is one when it begins, one when it ends";
 }
 
 // The request is lost, not the answer: nothing stands there, and nothing is remembered of it.
