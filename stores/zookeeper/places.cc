@@ -91,41 +91,72 @@ std::vector<Place> Places::take_expired(LocalTime now, LocalTime again) {
   return over;
 }
 
-LocalTime Places::next_expiry() const {
+LocalTime Places::next_due() const {
   const std::lock_guard lock(guard_);
-  return by_end_.empty() ? kNever : by_end_.begin()->first;
+  return by_end_.empty() ? next_lost_ : std::min(next_lost_, by_end_.begin()->first);
 }
 
 // --- coming and going
 // -----------------------------------------------------------------------------
 
-Places::Doubt Places::begin_join(std::string_view mutex, std::string_view wire_id) {
+Places::Doubt Places::begin_join(std::string_view mutex, std::string_view wire_id,
+                                 LocalTime until) {
   const std::lock_guard lock(guard_);
-  const auto [it, is_new] = doubts_.try_emplace(key(mutex, wire_id), Doubt::kUnderWay);
-  return is_new ? Doubt::kNone : it->second;
+  const auto [it, is_new] =
+      doubts_.try_emplace(key(mutex, wire_id), Doubtful{Doubt::kUnderWay, until});
+  if (is_new) return Doubt::kNone;
+  if (it->second.doubt == Doubt::kAmbiguous) it->second.until = until;
+  return it->second.doubt;
 }
 
-void Places::set_doubt(std::string_view mutex, std::string_view wire_id, Doubt doubt) {
+bool Places::set_doubt(std::string_view mutex, std::string_view wire_id, Doubt doubt,
+                       LocalTime until) {
   const std::lock_guard lock(guard_);
-  if (doubt == Doubt::kNone) {
-    doubts_.erase(key(mutex, wire_id));
-  } else {
-    doubts_[key(mutex, wire_id)] = doubt;
-  }
+  const auto [it, is_new] = doubts_.try_emplace(key(mutex, wire_id));
+  if (it->second.doubt == Doubt::kGivenUp) return false;
+  it->second = {doubt, until};
+  if (doubt == Doubt::kNone) doubts_.erase(it);
+  if (doubt == Doubt::kAmbiguous) next_lost_ = std::min(next_lost_, until);
+  return true;
 }
 
 void Places::end_ambiguity(std::string_view mutex, std::string_view wire_id) {
   const std::lock_guard lock(guard_);
   const auto it = doubts_.find(key(mutex, wire_id));
   // One that is under way by now was not looked for.
-  if (it != doubts_.end() && it->second == Doubt::kAmbiguous) doubts_.erase(it);
+  if (it != doubts_.end() && it->second.doubt != Doubt::kUnderWay) doubts_.erase(it);
+}
+
+std::vector<Lost> Places::take_lost(LocalTime now) {
+  const std::lock_guard lock(guard_);
+  std::vector<Lost> lost;
+  if (now < next_lost_) return lost;
+  next_lost_ = kNever;
+  for (auto& [id, doubtful] : doubts_) {
+    if (doubtful.doubt == Doubt::kUnderWay) continue;
+    if (doubtful.until <= now) {
+      doubtful = {Doubt::kGivenUp, kNever};
+      const std::size_t slash = id.find('/');  // no mutex has one in its name
+      lost.push_back({id.substr(0, slash), id.substr(slash + 1)});
+    }
+    next_lost_ = std::min(next_lost_, doubtful.until);
+  }
+  return lost;
+}
+
+void Places::not_found_out(const Lost& lost, LocalTime again) {
+  const std::lock_guard lock(guard_);
+  const auto it = doubts_.find(key(lost.mutex, lost.wire_id));
+  if (it == doubts_.end() || it->second.doubt != Doubt::kGivenUp) return;
+  it->second.until = again;
+  next_lost_ = std::min(next_lost_, again);
 }
 
 void Places::add(const Place& place, milliseconds lease, LocalTime now) {
   const std::lock_guard lock(guard_);
   const auto [it, is_new] = entries_.try_emplace(key(place.mutex, place.wire_id));
   Entry& entry = it->second;
-  doubts_.erase(it->first);
+  const auto doubt = doubts_.extract(it->first);
   unsigned watches = entry.watches;
   if (is_new) {
     const auto early = early_.extract(it->first);
@@ -141,6 +172,9 @@ void Places::add(const Place& place, milliseconds lease, LocalTime now) {
   entry.lease = lease;
   entry.asked = now;
   entry.watches = watches;
+  // Found by a take while somebody is about to delete it.
+  entry.leaving = !doubt.empty() && doubt.mapped().doubt == Doubt::kGivenUp;
+  if (entry.leaving) entry.term.expires = now + lease;
   nodes_.insert(&entry);
   set_end(entry);
 }
@@ -171,6 +205,7 @@ std::vector<Places::Key> Places::clear() {
   watched_.clear();
   watched_bytes_ = 0;
   doubts_.clear();
+  next_lost_ = kNever;
   entries_.clear();
   return all;
 }

@@ -31,6 +31,11 @@ struct Term {
   int container_version = 0;  // changes when somebody is evicted
 };
 
+// A node that may stand there, although nobody wants it any more.
+struct Lost {
+  std::string mutex, wire_id;
+};
+
 // The queue of a mutex, as one answer showed it.
 struct Line {
   std::vector<std::string> order;  // the first owns
@@ -58,10 +63,13 @@ class Places {
     kNone,
     kUnderWay,   // its creation is not answered yet: what is asked after it sees it
     kAmbiguous,  // the answer was lost
+    kGivenUp,    // and nobody asked again: it is being looked for, to delete it
   };
-  // A node is about to be made. Says what was known before; unless kNone, none must be made.
-  Doubt begin_join(std::string_view mutex, std::string_view wire_id);
-  void set_doubt(std::string_view mutex, std::string_view wire_id, Doubt doubt);
+  // A node is about to be made. Says what was known before; unless kNone, none must be made. What
+  // is in doubt is not given up before `until`.
+  Doubt begin_join(std::string_view mutex, std::string_view wire_id, LocalTime until);
+  // False: it was given up meanwhile, and remains so.
+  bool set_doubt(std::string_view mutex, std::string_view wire_id, Doubt doubt, LocalTime until);
   // It was looked for after the answer was lost, and does not stand there.
   void end_ambiguity(std::string_view mutex, std::string_view wire_id);
 
@@ -96,7 +104,12 @@ class Places {
 
   // Whose time is over. They are on their way out now; `again` is when they are named again.
   std::vector<Place> take_expired(LocalTime now, LocalTime again);
-  LocalTime next_expiry() const;  // LocalTime::max(): none
+  // Those in doubt whose time has come. They are given up, and named again only if they could not
+  // be looked for.
+  std::vector<Lost> take_lost(LocalTime now);
+  void not_found_out(const Lost& lost, LocalTime again);
+  // When one of either kind is due, or a moment sooner; LocalTime::max(): none.
+  LocalTime next_due() const;
 
   // A waiter with a watch is cared for: it does not expire.
   void add_watch(const Key& id);
@@ -144,6 +157,10 @@ class Places {
     bool missed = false;
     bool deaf = false;
   };
+  struct Doubtful {
+    Doubt doubt = Doubt::kNone;
+    LocalTime until{};  // from then on nobody is expected to ask
+  };
   struct Node {
     std::string_view mutex, name;
   };
@@ -177,8 +194,9 @@ class Places {
   // "MUTEX/NODE" to waiters; null: nobody waits for it any more, but it is still watched.
   std::unordered_multimap<std::string, Entry*> watched_;  // guarded by guard_
   std::size_t watched_bytes_ = 0;                         // guarded by guard_
-  std::unordered_map<Key, unsigned> early_;  // guarded by guard_; watches without a place
-  std::unordered_map<Key, Doubt> doubts_;    // guarded by guard_
+  std::unordered_map<Key, unsigned> early_;   // guarded by guard_; watches without a place
+  std::unordered_map<Key, Doubtful> doubts_;  // guarded by guard_
+  LocalTime next_lost_ = LocalTime::max();    // guarded by guard_; none of doubts_ is due before
 };
 
 }  // namespace simba::zookeeper

@@ -23,6 +23,14 @@ class PlacesTest : public ::testing::Test {
     return ids;
   }
   using Ids = std::vector<std::string>;
+  Ids lost(LocalTime at) {
+    Ids ids;
+    for (const Lost& each : places.take_lost(at)) {
+      EXPECT_EQ(each.mutex, "m");
+      ids.push_back(each.wire_id);
+    }
+    return ids;
+  }
 
   LocalTime now = LocalTime{} + 1h;
   Places places;
@@ -49,7 +57,7 @@ TEST_F(PlacesTest, WhatCouldNotBeDeletedIsNamedAgain) {
   places.erase("m", "a");
   now += 1min;
   EXPECT_EQ(expired(), Ids{});
-  EXPECT_EQ(places.next_expiry(), LocalTime::max());
+  EXPECT_EQ(places.next_due(), LocalTime::max());
 }
 
 TEST_F(PlacesTest, ARenewalUnderWayHoldsOffTheEnd) {
@@ -134,17 +142,51 @@ TEST_F(PlacesTest, WhatWasReadAMomentAgoIsAnAnswerOnceAndNotLater) {
 }
 
 TEST_F(PlacesTest, OneNodeIsMadeForAWireId) {
-  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kNone);
-  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kUnderWay);
-  places.set_doubt("m", "a", Places::Doubt::kAmbiguous);
-  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kAmbiguous);
+  EXPECT_EQ(places.begin_join("m", "a", now + 1s), Places::Doubt::kNone);
+  EXPECT_EQ(places.begin_join("m", "a", now + 1s), Places::Doubt::kUnderWay);
+  places.set_doubt("m", "a", Places::Doubt::kAmbiguous, now + 1s);
+  EXPECT_EQ(places.begin_join("m", "a", now + 1s), Places::Doubt::kAmbiguous);
   places.add(place("a", "n1"), 1s, now);
-  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kNone) << "the doubt is over";
+  EXPECT_EQ(places.begin_join("m", "a", now + 1s), Places::Doubt::kNone) << "the doubt is over";
   places.end_ambiguity("m", "a");
-  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kUnderWay) << "it was not looked for";
-  places.set_doubt("m", "a", Places::Doubt::kAmbiguous);
+  EXPECT_EQ(places.begin_join("m", "a", now + 1s), Places::Doubt::kUnderWay)
+      << "it was not looked for";
+  places.set_doubt("m", "a", Places::Doubt::kAmbiguous, now + 1s);
   places.end_ambiguity("m", "a");
-  EXPECT_EQ(places.begin_join("m", "a"), Places::Doubt::kNone);
+  EXPECT_EQ(places.begin_join("m", "a", now + 1s), Places::Doubt::kNone);
+}
+
+TEST_F(PlacesTest, WhatIsInDoubtIsGivenUpWhenNobodyAsksForIt) {
+  using Doubt = Places::Doubt;
+  places.begin_join("m", "a/b", now + 1s);
+  EXPECT_TRUE(lost(now + 1h).empty()) << "its creation will be answered";
+  places.set_doubt("m", "a/b", Doubt::kAmbiguous, now + 1s);
+  EXPECT_EQ(places.next_due(), now + 1s);
+  EXPECT_TRUE(lost(now + 999ms).empty());
+  EXPECT_EQ(places.begin_join("m", "a/b", now + 2s), Doubt::kAmbiguous) << "somebody asks";
+  EXPECT_TRUE(lost(now + 1s).empty());
+  EXPECT_EQ(lost(now + 2s), Ids{"a/b"});
+  EXPECT_EQ(places.next_due(), LocalTime::max()) << "once";
+  EXPECT_EQ(places.begin_join("m", "a/b", now + 5s), Doubt::kGivenUp);
+  EXPECT_FALSE(places.set_doubt("m", "a/b", Doubt::kUnderWay, now + 5s));
+  places.not_found_out({"m", "a/b"}, now + 3s);
+  EXPECT_EQ(places.next_due(), now + 3s);
+  EXPECT_EQ(lost(now + 3s), Ids{"a/b"});
+  places.end_ambiguity("m", "a/b");
+  places.not_found_out({"m", "a/b"}, now + 4s);
+  EXPECT_EQ(places.next_due(), LocalTime::max()) << "an answer of an earlier session";
+  EXPECT_EQ(places.begin_join("m", "a/b", now + 5s), Doubt::kNone);
+}
+
+TEST_F(PlacesTest, WhatIsGivenUpIsNoPlaceForWhoFindsItMeanwhile) {
+  places.begin_join("m", "a", now + 1s);
+  places.set_doubt("m", "a", Places::Doubt::kAmbiguous, now + 1s);
+  ASSERT_EQ(lost(now + 1s), Ids{"a"});
+  places.add(place("a", "n1"), 10s, now);
+  EXPECT_FALSE(places.keep("m", "a", 10s, now));
+  EXPECT_FALSE(places.grant("m", "a", term(10s)));
+  now += 10s + 1ms;
+  EXPECT_EQ(expired(), Ids{"a"}) << "should its deletion have failed";
 }
 
 TEST_F(PlacesTest, AWaiterHearsOfTheNodeBeforeItOnce) {
@@ -200,11 +242,11 @@ TEST(PlacesLimit, NoMoreNodesAreWatchedThanAServerTakesBackAfterAReconnect) {
 TEST_F(PlacesTest, TheEndOfTheSessionEndsAll) {
   places.add(place("a", "n1"), 1min, now);
   places.grant("m", "a", term(10s));
-  places.begin_join("m", "b");
+  places.begin_join("m", "b", now + 1s);
   EXPECT_EQ(places.clear(), Keys{"m/a"});
   EXPECT_TRUE(places.is_empty());
   EXPECT_EQ(places.at("m", "n1"), std::nullopt);
-  EXPECT_EQ(places.begin_join("m", "b"), Places::Doubt::kNone);
+  EXPECT_EQ(places.begin_join("m", "b", now + 1s), Places::Doubt::kNone);
 }
 
 }  // namespace

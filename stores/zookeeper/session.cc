@@ -12,6 +12,7 @@
 
 #include "stores/zookeeper/failure.h"
 #include "stores/zookeeper/latch.h"
+#include "stores/zookeeper/leave.h"
 #include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
@@ -53,7 +54,7 @@ class Session::Ticket : public Watch {
     if (getpid() != process_) return;
     if (!key_.ends_with('/')) {
       session_->places_.drop_watch(key_, BootClock::now());
-      session_->hurry(session_->places_.next_expiry());
+      session_->hurry(session_->places_.next_due());
       return;
     }
     session_->leaders_.drop_observer(std::string_view(key_).substr(0, key_.size() - 1));
@@ -246,6 +247,7 @@ void Session::run(const kit::StopSignal& stop) {
     replace_if_dead(now);
     now = BootClock::now();
     delete_expired(now);
+    delete_lost(now);
     prove(now);
     wake_missed();
     LocalTime at;
@@ -260,7 +262,7 @@ void Session::run(const kit::StopSignal& stop) {
 }
 
 LocalTime Session::next_look() const {
-  if (is_connected_) return std::min(next_proof_, places_.next_expiry());
+  if (is_connected_) return std::min(next_proof_, places_.next_due());
   if (is_dead_) return next_open_;
   // The driver looks for a server by itself; whatever it finds rings the bell.
   if (id_ != 0 || (last_ && !last_->is_transient())) return LocalTime::max();
@@ -348,18 +350,38 @@ void Session::proven(const Handle* handle, LocalTime sent, bool wrote, int code)
   lease_.answered(sent);
 }
 
+std::shared_ptr<Handle> Session::handle_if_connected() const {
+  const std::lock_guard lock(guard_);
+  return is_connected_ ? handle_ : nullptr;
+}
+
 void Session::delete_expired(LocalTime now) {
-  std::shared_ptr<Handle> handle;
-  {
-    const std::lock_guard lock(guard_);
-    if (!is_connected_) return;
-    handle = handle_;
-  }
+  const std::shared_ptr<Handle> handle = handle_if_connected();
+  if (!handle) return;
   for (Place& place : places_.take_expired(now, now + kDeleteAgain)) {
     const std::string path = node(place.mutex, place.name);
     handle->remove(path, [this, place = std::move(place)](int code) {
       if (code == ZOK || code == ZNONODE) places_.erase(place.mutex, place.wire_id);
     });
+  }
+}
+
+// The answer to a creation was lost, and whoever wanted the place has given up: its node, if it is
+// there, would stand in the queue for as long as the session lives.
+void Session::delete_lost(LocalTime now) {
+  const std::shared_ptr<Handle> handle = handle_if_connected();
+  if (!handle) return;
+  for (Lost& lost : places_.take_lost(now)) {
+    Wish wish;
+    wish.mutex = lost.mutex;
+    wish.wire_id = lost.wire_id;
+    const auto done = [this, lost = std::move(lost)](const Answer& answer) {
+      if (!std::holds_alternative<Error>(answer)) return;
+      places_.not_found_out(lost, BootClock::now() + kDeleteAgain);
+      hurry(places_.next_due());
+    };
+    const Round round{shared_from_this(), handle, now, now + options_.session_timeout};
+    std::make_shared<Leave>(round, std::move(wish), done)->start();
   }
 }
 

@@ -27,7 +27,7 @@ namespace simba::zookeeper {
 // to claim.
 //
 // Threads: any.
-class Session {
+class Session : public std::enable_shared_from_this<Session> {
  public:
   explicit Session(ZookeeperOptions options);
   Session(const Session&) = delete;
@@ -74,7 +74,9 @@ class Session {
   void replace_if_dead(LocalTime now);
   void prove(LocalTime now);
   void proven(const Handle* handle, LocalTime sent, bool wrote, int code);
+  std::shared_ptr<Handle> handle_if_connected() const;
   void delete_expired(LocalTime now);
+  void delete_lost(LocalTime now);
   void wake_missed();
   LocalTime next_look() const;  // with guard_ held
   Error trouble() const;        // with guard_ held

@@ -23,7 +23,8 @@ void Take::start() {
                                   [me = self<Take>()](Answer seen) { me->answer(std::move(seen)); })
         ->start();
   }
-  switch (session().places().begin_join(wish().mutex, wish().wire_id)) {
+  switch (session().places().begin_join(wish().mutex, wish().wire_id,
+                                        BootClock::now() + wish().lease())) {
     case Places::Doubt::kNone:
       return join(Parents::kThere);
     case Places::Doubt::kUnderWay:
@@ -31,6 +32,8 @@ void Take::start() {
     case Places::Doubt::kAmbiguous:
       handle().sync(container(), [](int) {});
       return list([me = self<Take>()](const Line& line) { me->find_own(line); });
+    case Places::Doubt::kGivenUp:
+      return fail(ZCONNECTIONLOSS, "join the queue");
   }
 }
 
@@ -63,8 +66,11 @@ void Take::look_again() {
   list([me = self<Take>()](const Line& line) { me->decide(line); });
 }
 
-void Take::doubt(Places::Doubt doubt) {
-  session().places().set_doubt(wish().mutex, wish().wire_id, doubt);
+bool Take::doubt(Places::Doubt doubt) {
+  const bool is_set = session().places().set_doubt(wish().mutex, wish().wire_id, doubt,
+                                                   BootClock::now() + wish().lease());
+  if (doubt == Places::Doubt::kAmbiguous) session().hurry(session().places().next_due());
+  return is_set;
 }
 
 // One flight: the requests are carried out in order, so the list shows the node made before it.
@@ -82,8 +88,11 @@ void Take::join(Parents parents) {
     }
     handle().create(path, {}, session().acl(), ZOO_CONTAINER, made);
   }
-  if (is_over()) return doubt(Places::Doubt::kNone);
-  doubt(Places::Doubt::kUnderWay);
+  if (is_over()) {
+    doubt(Places::Doubt::kNone);
+    return;
+  }
+  if (!doubt(Places::Doubt::kUnderWay)) return fail(ZCONNECTIONLOSS, "join the queue");
   const LocalTime sent = BootClock::now();
   handle().create(
       node(latch_stem(wish().wire_id)), wish().wire_id, session().acl(), ZOO_EPHEMERAL_SEQUENTIAL,
@@ -112,7 +121,7 @@ bool Take::add_place(const std::string& name, const Stat& stat) {
   if (!token) return false;
   session().places().add({wish().mutex, wish().wire_id, name, *token, stat.ephemeralOwner},
                          wish().lease(), BootClock::now());
-  session().hurry(session().places().next_expiry());
+  session().hurry(session().places().next_due());
   return true;
 }
 

@@ -19,7 +19,8 @@ class Take : public Errand {
   enum class Parents : bool { kThere, kMake };
   void join(Parents parents);
   void joined(int code, const std::string& path, const Stat& stat, LocalTime sent, Parents parents);
-  void doubt(Places::Doubt doubt);
+  // False: what was in doubt was given up meanwhile.
+  bool doubt(Places::Doubt doubt);
   void find_own(const Line& line);
   void adopt(const std::string& name, const Line& line);
   // False: the stat is no node's.

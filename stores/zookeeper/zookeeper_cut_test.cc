@@ -86,6 +86,24 @@ TEST_F(CutOffTest, AReleaseAfterALostTakeLeavesNothingBehind) {
   EXPECT_TRUE(queue().empty());
 }
 
+// Who wanted it gave up during the outage, and the engine has forgotten the wire id by its end.
+TEST_F(CutOffTest, ALostTakeThatNobodyRepeatsOrReleasesLeavesNothingBehindEither) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(30s)), other = connect_straight();
+  make_container(*store);
+  relay->mute();
+  std::this_thread::sleep_for(10ms);
+  const Claim claim{m, "a~1", 0, 0, 1s, 500ms};
+  static_cast<void>(store->contend({&claim, 1}, soon(1s)));
+  ASSERT_TRUE(eventually([&] { return queue().size() == 1; }));
+  EXPECT_EQ(take(*other, m, "b~1").owner.id, "a~1");
+  relay->cut();
+  std::this_thread::sleep_for(2s);
+  relay->mend();
+  EXPECT_TRUE(eventually([&] { return owns(take(*other, m, "b~1"), "b~1"); }, 20s));
+}
+
 TEST_F(CutOffTest, ASessionThatEndsDuringACreationLeavesNoOrphan) {
   start();
   put_relay();

@@ -148,7 +148,7 @@ TEST_F(SessionTest, ATakeThatNeverArrivedIsForgottenWithItsRelease) {
   relay->mend();
   ASSERT_TRUE(eventually([&] { return error_of([&] { release(store, m, "a~1"); }).empty(); }));
   EXPECT_TRUE(queue().empty());
-  EXPECT_EQ(places.begin_join(m, "a~1"), Places::Doubt::kNone);
+  EXPECT_EQ(places.begin_join(m, "a~1", soon()), Places::Doubt::kNone);
 }
 
 }  // namespace
