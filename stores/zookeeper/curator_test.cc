@@ -118,6 +118,24 @@ TEST_F(CuratorTest, OursWaitsForCuratorAndSucceedsIt) {
   EXPECT_TRUE(waits_in_queue(0));
 }
 
+// It does not look at the container: named there it would lead on, and nobody would see it.
+TEST_F(CuratorTest, CuratorIsEvictedByTheDeletionOfItsNodeAlone) {
+  const auto theirs = curator("theirs");
+  ASSERT_TRUE(theirs->waits_for("acquired")) << theirs->log();
+  const auto store = connect();
+  const Observation seen = observe(*store, m);
+  EXPECT_THAT(
+      error_of([&] { store->evict(m, "theirs", seen.owner.token, Eviction::kKeepLease, soon()); }),
+      ::testing::HasSubstr("nobody was evicted; --now"));
+  EXPECT_EQ(raw().data(path(m)), "");
+  EXPECT_EQ(observe(*store, m).owner.id, "theirs");
+  EXPECT_TRUE(theirs->leads());
+  take(*store, m, "mine~1");
+  EXPECT_NE(store->evict(m, "theirs", seen.owner.token, Eviction::kFreeNow, soon()).owner.id,
+            "theirs");
+  EXPECT_TRUE(owns(take(*store, m, "mine~1"), "mine~1"));
+}
+
 TEST_F(CuratorTest, CuratorWaitsForOursAndSucceedsIt) {
   const auto mine = ours("mine");
   ASSERT_TRUE(mine->waits_for("acquired")) << mine->log();

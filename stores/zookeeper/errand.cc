@@ -83,17 +83,23 @@ void Errand::learn_leader(const Line& line) {
 }
 
 void Errand::learn_eviction(const Line& line, const Leader& leader) {
+  ask_evicted(line, [me = shared_from_this(), leader](const std::string& name, int) {
+    me->tell(leader, name == leader.name);
+  });
+}
+
+void Errand::ask_evicted(const Line& line, Evicted seen) {
   if (const auto known = session().leaders().evicted(wish_.mutex, line.version)) {
-    return tell(leader, *known == leader.name);
+    return seen(*known, line.version);
   }
-  handle().get(
-      container(), Handle::Watching::kNo,
-      [me = shared_from_this(), leader](int code, const std::string& data, const Stat& stat) {
-        if (code == ZNONODE) return me->look_again();
-        if (code != ZOK) return me->fail(code, "read the container");
-        me->session().leaders().learn_eviction(me->wish_.mutex, stat.version, data);
-        me->tell(leader, data == leader.name);
-      });
+  handle().get(container(), Handle::Watching::kNo,
+               [me = shared_from_this(), seen = std::move(seen)](int code, const std::string& data,
+                                                                 const Stat& stat) {
+                 if (code == ZNONODE) return me->look_again();
+                 if (code != ZOK) return me->fail(code, "read the container");
+                 me->session().leaders().learn_eviction(me->wish_.mutex, stat.version, data);
+                 seen(data, stat.version);
+               });
 }
 
 // The first node is there, so the mutex is not free, whatever its lease: nobody can enter before it
@@ -110,7 +116,7 @@ void Errand::tell(const Leader& leader, bool evicted) {
     owner.ttl_at = store_time(own->second.ttl_end);
     owner.transition_at = std::max(store_time(own->second.expires), store_now + milliseconds{1});
   }
-  if (evicted) session().places().evict(wish_.mutex, leader.name);
+  if (evicted) session().evict(wish_.mutex, leader.name);
   // R3: nobody becomes owner by what was read. Only a grant names the one who asks.
   if (evicted || (claims() && leader.id == wish_.wire_id)) owner.id.clear();
   answer(Observation{std::move(owner), store_now});

@@ -49,6 +49,11 @@ class Errand : public std::enable_shared_from_this<Errand> {
   // The same, and the node before ours is watched on behalf of the wish.
   void answer_as_waiter(const Line& line, const std::string& predecessor);
 
+  // Whom the container names, by node, and in which version: known of the line's, or asked for.
+  using Evicted = std::function<void(const std::string& name, int version)>;
+  void ask_evicted(const Line& line, Evicted seen);
+  void tell(const Leader& leader, bool evicted);
+
   void answer(Answer result);
   void fail(int code, const std::string& doing);
   bool is_over();  // nobody waits any more: answers, and is true
@@ -69,7 +74,6 @@ class Errand : public std::enable_shared_from_this<Errand> {
  private:
   void learn_leader(const Line& line);
   void learn_eviction(const Line& line, const Leader& leader);
-  void tell(const Leader& leader, bool evicted);
 
   const Round round_;
   const Wish wish_;

@@ -1,5 +1,7 @@
 #include "stores/zookeeper/evict.h"
 
+#include "stores/zookeeper/latch.h"
+
 namespace simba::zookeeper {
 
 void Evict::look_again() {
@@ -20,6 +22,9 @@ void Evict::act(const Line& line) {
           me->acted_ = true;
           return me->answer_with_owner(line);
         }
+        if (me->how_ == Eviction::kKeepLease && !name.starts_with(latch_prefix(data))) {
+          return me->answer(me->not_ours());
+        }
         const auto done = [me, name](int result) { me->done(result, name); };
         if (me->how_ == Eviction::kFreeNow) {
           me->handle().remove(me->node(name), done);
@@ -29,11 +34,17 @@ void Evict::act(const Line& line) {
       });
 }
 
+Error Evict::not_ours() {
+  return {Errc::kMisuse, "zookeeper at " + session().where() + ": the owner of '" + wish().mutex +
+                             "' is no contender of this library, and would not hear of it: nobody "
+                             "was evicted; --now (Eviction::kFreeNow) deletes its node"};
+}
+
 void Evict::done(int code, const std::string& name) {
   if (code != ZOK && code != ZNONODE) return fail(code, "evict the owner");
   acted_ = true;
   if (how_ == Eviction::kFreeNow) session().places().erase(wish().mutex, wish().wire_id);
-  if (how_ == Eviction::kKeepLease) session().places().evict(wish().mutex, name);
+  if (how_ == Eviction::kKeepLease) session().evict(wish().mutex, name);
   look_again();
 }
 

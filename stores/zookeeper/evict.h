@@ -20,6 +20,8 @@ class Evict : public Errand {
 
  private:
   void act(const Line& line);
+  // Its owner does not look at the container.
+  Error not_ours();
   void done(int code, const std::string& name);
 
   const Eviction how_;

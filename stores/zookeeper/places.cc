@@ -69,6 +69,8 @@ void Places::move_end(Entry& entry, LocalTime ends) {
 void Places::set_end(Entry& entry) {
   if (entry.granted || entry.leaving) {
     move_end(entry, entry.term.expires);
+  } else if (entry.evicted) {
+    move_end(entry, LocalTime{});
   } else {
     move_end(entry, entry.watches > 0 ? kNever : entry.asked + entry.lease);
   }
@@ -311,7 +313,10 @@ void Places::update_container(std::string_view mutex, std::string_view wire_id, 
 
 void Places::evict(std::string_view mutex, std::string_view node) {
   const std::lock_guard lock(guard_);
-  if (Entry* entry = at_node(mutex, node)) entry->evicted = true;
+  Entry* entry = at_node(mutex, node);
+  if (!entry || entry->evicted) return;
+  entry->evicted = true;
+  if (!entry->leaving) set_end(*entry);
 }
 
 // --- hints

@@ -94,7 +94,7 @@ class Places {
   bool begin_renewal(std::string_view mutex, std::string_view wire_id, Token token, LocalTime now);
   void end_renewal(std::string_view mutex, std::string_view wire_id);
   void update_container(std::string_view mutex, std::string_view wire_id, int version);
-  // Its lease stays, but nobody can renew it.
+  // Its lease stays, but nobody can renew it. Where it has none yet its time is over.
   void evict(std::string_view mutex, std::string_view node);
   // No renewal from here on: it is being deleted.
   void leave(std::string_view mutex, std::string_view wire_id);

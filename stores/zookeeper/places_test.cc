@@ -107,6 +107,19 @@ TEST_F(PlacesTest, AnEvictedOwnerKeepsItsEndAndNothingElse) {
   EXPECT_EQ(expired(), Ids{"a"});
 }
 
+TEST_F(PlacesTest, AnEvictedPlaceThatOwnsNothingYetIsOverAtOnce) {
+  places.add_watch(Places::key("m", "a"));
+  places.add(place("a", "n1"), 10s, now);
+  places.evict("m", "n1");
+  places.evict("m", "n1");
+  EXPECT_FALSE(places.grant("m", "a", term(10s)));
+  EXPECT_FALSE(places.keep("m", "a", 10s, now));
+  EXPECT_LT(places.next_due(), now);
+  EXPECT_EQ(expired(), Ids{"a"});
+  places.evict("m", "n1");
+  EXPECT_GT(places.next_due(), now) << "it is being deleted";
+}
+
 TEST_F(PlacesTest, ATermIsOfItsTokenAndEnds) {
   places.add(place("a", "n1"), 10s, now);
   EXPECT_FALSE(places.term("m", "a", 0, now)) << "not granted";

@@ -239,6 +239,11 @@ void Session::hurry(LocalTime due) {
   if (is_connected_ && due < look_at_) eventfd_write(bell_.descriptor(), 1);
 }
 
+void Session::evict(std::string_view mutex, std::string_view node) {
+  places_.evict(mutex, node);
+  hurry(places_.next_due());
+}
+
 void Session::run(const kit::StopSignal& stop) {
   while (!stop.is_requested()) {
     eventfd_t rung = 0;

@@ -54,6 +54,8 @@ class Session : public std::enable_shared_from_this<Session> {
   const ZookeeperOptions& options() const { return options_; }
 
   Places& places() { return places_; }
+  // Of a node of ours: nobody can renew it, and where nobody owned it yet it goes at once.
+  void evict(std::string_view mutex, std::string_view node);
   // The thread looks again by then, at the latest, at what is due.
   void hurry(LocalTime due);
   // Hints go to keys of Places; an observer's key has no wire id.

@@ -143,7 +143,17 @@ void Take::decide(const Line& line) {
   answer_as_waiter(line, *std::prev(mine));
 }
 
+// The first may have been seen there, and evicted, before it is told that it owns: from then on the
+// container is not written again, and a renewal would not notice.
 void Take::grant(const Place& place, const Line& line) {
+  if (line.version == 0) return own(place, line.version);
+  ask_evicted(line, [me = self<Take>(), place](const std::string& name, int version) {
+    if (name != place.name) return me->own(place, version);
+    me->tell({place.name, place.wire_id, place.token}, true);
+  });
+}
+
+void Take::own(const Place& place, int container_version) {
   const auto running = session().places().term(wish().mutex, wish().wire_id, 0, BootClock::now());
   // The same: this node was seen at the head before its contender was told, by another of the
   // process.
@@ -164,7 +174,7 @@ void Take::grant(const Place& place, const Line& line) {
                                                 ": it is not certain yet that the session of '" +
                                                 wish().mutex + "' lives; ask again"));
   }
-  term.container_version = line.version;
+  term.container_version = container_version;
   if (!session().places().grant(wish().mutex, wish().wire_id, term)) {
     return fail(ZSESSIONEXPIRED, "stay in the queue");
   }

@@ -27,6 +27,7 @@ class Take : public Errand {
   bool add_place(const std::string& name, const Stat& stat);
   void decide(const Line& line);
   void grant(const Place& place, const Line& line);
+  void own(const Place& place, int container_version);
   void turn_away(const Place& place);
 
   LocalTime committed_ = LocalTime::min();  // until when the session lives, by our own write

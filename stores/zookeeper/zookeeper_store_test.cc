@@ -222,6 +222,40 @@ TEST_F(ZookeeperTest, AnOwnerAfterAnEvictionCanBeEvictedToo) {
   }
 }
 
+// It is seen as the owner before it hears of it itself: its process may stand still just then.
+TEST_F(ZookeeperTest, WhoIsEvictedBeforeItIsToldThatItOwnsDoesNotOwn) {
+  const auto store = connect(), waiter = connect(), other = connect();
+  take(*store, m, "a~1");
+  const auto watch = waiter->watch(m, "b~1", [] {});
+  take(*waiter, m, "b~1");
+  take(*other, m, "c~1");
+  release(*store, m, "a~1");
+  const Observation seen = observe(*other, m);
+  ASSERT_EQ(seen.owner.id, "b~1");
+  EXPECT_EQ(other->evict(m, "b~1", seen.owner.token, Eviction::kKeepLease, soon()).owner.id, "");
+  std::this_thread::sleep_for(200ms);  // what it read when it was woken is too old by then
+  const Observation told = take(*waiter, m, "b~1");
+  EXPECT_EQ(told.owner.id, "");
+  EXPECT_FALSE(told.is_free());
+  EXPECT_TRUE(eventually([&] { return owns(take(*other, m, "c~1"), "c~1"); }, 20s));
+  EXPECT_TRUE(eventually([&] { return take(*waiter, m, "b~1").owner.id == "c~1"; }))
+      << "it queues again";
+  release(*other, m, "c~1");
+  EXPECT_TRUE(owns(take(*waiter, m, "b~1"), "b~1")) << "that eviction was of another term";
+}
+
+TEST_F(ZookeeperTest, AProcessThatEvictsItsOwnWaiterBeforeItOwnsLetsItGo) {
+  const auto store = connect(), other = connect();
+  take(*store, m, "a~1");
+  const auto watch = store->watch(m, "b~1", [] {});
+  take(*store, m, "b~1");
+  take(*other, m, "c~1");
+  release(*store, m, "a~1");
+  const Token token = observe(*store, m).owner.token;
+  EXPECT_NE(store->evict(m, "b~1", token, Eviction::kKeepLease, soon()).owner.id, "b~1");
+  EXPECT_TRUE(eventually([&] { return owns(take(*other, m, "c~1"), "c~1"); }, 20s));
+}
+
 TEST_F(ZookeeperTest, OneTransactionRenewsManyAndOneBadOneHarmsNobody) {
   const auto store = connect();
   std::vector<std::string> names;
