@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kBinaryResult = 1;
 constexpr int kOldestServer = 120'000;  // MATERIALIZED
+constexpr int kMostReads = 8;           // of a server that was asked nothing: it has little to say
 
 // What a statement may take in the server, of the time its call has left: more than it may wait for
 // a row (three quarters), and less than all, so that the server's answer comes before the deadline.
@@ -41,12 +42,7 @@ bool tells_of_no_standby(const PGresult* notice) {
 Connection::Connection(Endpoint& endpoint, const kit::StopSignal& stop)
     : endpoint_(endpoint), connection_(connect_to_any(stop)) {
   PQsetErrorVerbosity(get(), PQERRORS_VERBOSE);
-  PQsetNoticeReceiver(
-      get(),
-      [](void* gave_up, const PGresult* notice) {
-        if (tells_of_no_standby(notice)) *static_cast<bool*>(gave_up) = true;
-      },
-      &gave_up_standby_);
+  PQsetNoticeReceiver(get(), hear, this);
   PQsetnonblocking(get(), 1);
   look_around(BootClock::now() + endpoint_.connect_timeout());
 }
@@ -129,13 +125,27 @@ void Connection::look_around(LocalTime deadline) {
   if (pooled_) endpoint_.note_pooler();
 }
 
+// Libpq takes an error that answers nothing for a notice.
+void Connection::hear(void* connection, const PGresult* notice) {
+  auto& self = *static_cast<Connection*>(connection);
+  if (tells_of_no_standby(notice)) self.gave_up_standby_ = true;
+  const char* severity = PQresultErrorField(notice, PG_DIAG_SEVERITY_NONLOCALIZED);
+  if (severity == nullptr) return;
+  const std::string_view name = severity;
+  if (name == "FATAL" || name == "PANIC") self.said_good_bye_ = true;
+}
+
+// The server says good-bye, if it can, when it closes a connection. Its words are read first, then
+// their end, which may come later.
 bool Connection::is_usable() noexcept {
   if (broken_ || PQstatus(get()) != CONNECTION_OK || PQtransactionStatus(get()) != PQTRANS_IDLE) {
     return false;
   }
-  // The server says good-bye, if it can, when it closes a connection.
-  if (!kit::wait_for(PQsocket(get()), POLLIN, LocalTime{})) return true;
-  return PQconsumeInput(get()) == 1 && PQstatus(get()) == CONNECTION_OK;
+  for (int reads = 0; kit::wait_for(PQsocket(get()), POLLIN, LocalTime{}); ++reads) {
+    if (reads == kMostReads || PQconsumeInput(get()) != 1) return false;
+    if (PQisBusy(get()) != 0 || said_good_bye_) return false;
+  }
+  return true;
 }
 
 Result Connection::run(const Statement& statement, const Parameters& parameters,

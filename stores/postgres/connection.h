@@ -58,6 +58,7 @@ class Connection : public kit::Pooled {
   };
   using Handle = std::unique_ptr<PGconn, Finish>;
 
+  static void hear(void* connection, const PGresult* notice);
   Handle connect_to(const Endpoint::Keywords& keywords, const kit::StopSignal& stop);
   Handle connect_to_any(const kit::StopSignal& stop);
   void look_around(LocalTime deadline);
@@ -81,6 +82,7 @@ class Connection : public kit::Pooled {
   bool pooled_ = false;
   bool broken_ = false;
   bool gave_up_standby_ = false;  // the server did, in the call under way
+  bool said_good_bye_ = false;    // by the server
 };
 
 }  // namespace simba::postgres

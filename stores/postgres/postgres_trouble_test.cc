@@ -73,6 +73,17 @@ TEST_F(PostgresTroubleTest, ATableThatIsDroppedIsMadeAgain) {
   EXPECT_GT(observe(*store, "report").owner.token, token);
 }
 
+TEST_F(PostgresTroubleTest, AConnectionThatTheServerHasClosedIsNotUsedAgain) {
+  const auto store = open();
+  ASSERT_TRUE(can_take(*store));
+  // No connection is being made any more.
+  const std::string prepared = "state = 'idle' AND query LIKE '%" + table + "%'";
+  ASSERT_TRUE(eventually([&] { return count_connections(prepared) == 2; }));
+  cut_connections();
+  ASSERT_TRUE(eventually([&] { return count_connections("TRUE") == 0; }));
+  EXPECT_EQ(error_of([&] { take(*store, "report", "a~1"); }), "none") << "the server is up";
+}
+
 TEST_F(PostgresTroubleTest, ATableWithoutTokens) {
   make_table();
   admin()("ALTER TABLE " + table + " DROP COLUMN fencing_token");
