@@ -48,6 +48,20 @@ std::vector<std::string> split(const std::string& list) {
   return out;
 }
 
+// In a URL libpq reads ssl=true as sslmode=require, which encrypts and verifies nobody.
+void refuse_ssl(std::string_view conninfo) {
+  if (!conninfo.starts_with("postgresql://") && !conninfo.starts_with("postgres://")) return;
+  constexpr const char* kBefore = "?&";
+  for (std::size_t at = conninfo.find_first_of(kBefore); at != conninfo.npos;
+       at = conninfo.find_first_of(kBefore, at + 1)) {
+    const std::string_view rest = conninfo.substr(at + 1);
+    if (kit::percent_decoded("postgres", rest.substr(0, rest.find('='))) != "ssl") continue;
+    refuse(
+        "ssl=true would encrypt without a look at who answers; leave it out and everything is "
+        "verified (sslmode=verify-full), or write the sslmode that you want");
+  }
+}
+
 // What the conninfo says, and what we want where it says nothing.
 std::map<std::string, std::string> parse(const std::string& conninfo) {
   char* error = nullptr;
@@ -59,6 +73,7 @@ std::map<std::string, std::string> parse(const std::string& conninfo) {
         "libpq does not understand the connection string; write "
         "postgresql://user@host:port/database?name=value, with %XX for odd characters");
   }
+  refuse_ssl(conninfo);
   std::map<std::string, std::string> found;
   for (const PQconninfoOption* each = parsed.get(); each->keyword != nullptr; ++each) {
     if (each->val != nullptr) found[each->keyword] = each->val;

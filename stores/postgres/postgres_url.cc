@@ -29,6 +29,7 @@ void check_names(const kit::Query& names, std::string_view query) {
                                                                              PQconninfoFree);
   const std::vector<std::string_view> known = known_names(libpq.get());
   for (const auto& [name, value] : names) {
+    // What is wrong with the latter is said where a connection string is read.
     if (std::find(known.begin(), known.end(), name) != known.end() || name == "ssl") continue;
     kit::refuse_parameter(kWhose, query, name, known);
   }

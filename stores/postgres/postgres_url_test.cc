@@ -47,6 +47,17 @@ TEST(PostgresUrl, VerifiesTlsInFullUnlessItSaysOtherwise) {
               Contains(Pair("sslmode", "disable")));
 }
 
+TEST(PostgresUrl, TakesNoSslThatVerifiesNobody) {
+  for (const char* query : {"?ssl=true", "?%73sl=true", "?sslmode=verify-full&ssl=true"}) {
+    PostgresOptions given;
+    given.conninfo = "postgresql://db/app" + std::string(query);
+    EXPECT_THAT(error_of([&] { Endpoint{given}; }), HasSubstr("(sslmode=verify-full)")) << query;
+    EXPECT_THAT(error_of([&] { Endpoint{postgres_options(given.conninfo)}; }),
+                HasSubstr("(sslmode=verify-full)"))
+        << query;
+  }
+}
+
 TEST(PostgresUrl, NamesHostsOneByOneAndThenWantsTheOneThatWrites) {
   const Endpoint endpoint(postgres_options("postgresql://a:1,b:2/app"));
   ASSERT_EQ(endpoint.candidates().size(), 2U);
