@@ -136,6 +136,20 @@ TEST_F(CuratorTest, CuratorIsEvictedByTheDeletionOfItsNodeAlone) {
   EXPECT_TRUE(owns(take(*store, m, "mine~1"), "mine~1"));
 }
 
+// As one has it that is made without an id: an owner without a name would look like one evicted.
+TEST_F(CuratorTest, ACuratorWithoutAnIdIsCalledByItsNode) {
+  const auto theirs = curator("");
+  ASSERT_TRUE(theirs->waits_for("acquired")) << theirs->log();
+  const std::string node = raw().children(path(m)).at(0);
+  ASSERT_EQ(raw().data(path(m) + '/' + node), "");
+  const auto store = connect(), observer = connect();
+  const Observation seen = observe(*observer, m);
+  EXPECT_TRUE(owns(seen, node));
+  EXPECT_EQ(take(*store, m, "mine~1").owner.id, node);
+  EXPECT_NE(observer->evict(m, node, seen.owner.token, Eviction::kFreeNow, soon()).owner.id, node);
+  EXPECT_TRUE(owns(take(*store, m, "mine~1"), "mine~1"));
+}
+
 TEST_F(CuratorTest, CuratorWaitsForOursAndSucceedsIt) {
   const auto mine = ours("mine");
   ASSERT_TRUE(mine->waits_for("acquired")) << mine->log();

@@ -76,7 +76,8 @@ void Errand::learn_leader(const Line& line) {
                  if (code != ZOK) return me->fail(code, "read the owner");
                  const auto token = read_token(stat);
                  if (!token) return me->fail(ZMARSHALLINGERROR, "read the owner");
-                 Leader leader{line.order.front(), std::move(data), *token};
+                 const std::string& name = line.order.front();
+                 Leader leader{name, read_id(name, std::move(data)), *token};
                  me->session().leaders().learn(me->wish_.mutex, leader);
                  me->learn_eviction(line, leader);
                });
@@ -133,7 +134,8 @@ void Errand::answer_as_waiter(const Line& line, const std::string& predecessor) 
         if (code != ZOK) return me->fail(code, "watch the waiter before");
         const auto token = read_token(stat);
         if (token && predecessor == line.order.front()) {
-          me->session().leaders().learn(me->wish_.mutex, {predecessor, std::move(data), *token});
+          me->session().leaders().learn(
+              me->wish_.mutex, {predecessor, read_id(predecessor, std::move(data)), *token});
         }
         me->answer_with_owner(line);
       });

@@ -1,6 +1,7 @@
 #include "stores/zookeeper/evict.h"
 
 #include "stores/zookeeper/latch.h"
+#include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
 
@@ -18,7 +19,7 @@ void Evict::act(const Line& line) {
         if (code == ZNONODE) return me->look_again();
         if (code != ZOK) return me->fail(code, "read the owner");
         const Wish& wish = me->wish();
-        if (data != wish.wire_id || static_cast<Token>(stat.czxid) != wish.token) {
+        if (read_id(name, data) != wish.wire_id || static_cast<Token>(stat.czxid) != wish.token) {
           me->acted_ = true;
           return me->answer_with_owner(line);
         }

@@ -29,6 +29,10 @@ std::string read_data(const char* data, int length) {
   return std::string(all.substr(0, end));
 }
 
+std::string read_id(std::string_view node, std::string data) {
+  return data.empty() ? std::string(node) : std::move(data);
+}
+
 std::optional<Token> read_token(const Stat& stat) {
   if (stat.czxid <= 0) return std::nullopt;
   return static_cast<Token>(stat.czxid);

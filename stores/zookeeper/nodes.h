@@ -23,6 +23,10 @@ std::optional<std::vector<std::string>> read_names(const String_vector* names);
 // characters.
 std::string read_data(const char* data, int length);
 
+// Who made a latch node, by what it says. Curator's contenders have no id unless they are given
+// one: where a node says nothing, its name stands for it.
+std::string read_id(std::string_view node, std::string data);
+
 // The token of the one who made a node: its czxid.
 std::optional<Token> read_token(const Stat& stat);
 

@@ -37,6 +37,11 @@ TEST(ZookeeperNodes, OfWhatANodeSaysAKilobyteIsKept) {
   EXPECT_EQ(read_data("abc", -1), "");
 }
 
+TEST(ZookeeperNodes, WhoSaysNothingIsCalledByTheNameOfItsNode) {
+  EXPECT_EQ(read_id("_c_uuid-latch-0000000001", "me"), "me");
+  EXPECT_EQ(read_id("_c_uuid-latch-0000000001", ""), "_c_uuid-latch-0000000001");
+}
+
 TEST(ZookeeperNodes, ATokenIsATransactionOfTheServers) {
   Stat stat{};
   for (const std::int64_t none :
