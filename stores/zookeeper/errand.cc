@@ -45,7 +45,7 @@ void Errand::list(std::function<void(const Line&)> seen) {
                         int code, const std::vector<std::string>& names, const Stat& stat) {
                       if (code == ZNONODE) return seen({});
                       if (code != ZOK) return me->fail(code, "list the queue");
-                      seen({latch_order(names), stat.version});
+                      seen({latch_order(names), read_container(stat)});
                     });
 }
 
@@ -84,22 +84,23 @@ void Errand::learn_leader(const Line& line) {
 }
 
 void Errand::learn_eviction(const Line& line, const Leader& leader) {
-  ask_evicted(line, [me = shared_from_this(), leader](const std::string& name, int) {
+  ask_evicted(line, [me = shared_from_this(), leader](const std::string& name, const Container&) {
     me->tell(leader, name == leader.name);
   });
 }
 
 void Errand::ask_evicted(const Line& line, Evicted seen) {
-  if (const auto known = session().leaders().evicted(wish_.mutex, line.version)) {
-    return seen(*known, line.version);
+  if (const auto known = session().leaders().evicted(wish_.mutex, line.container)) {
+    return seen(*known, line.container);
   }
   handle().get(container(), Handle::Watching::kNo,
                [me = shared_from_this(), seen = std::move(seen)](int code, const std::string& data,
                                                                  const Stat& stat) {
                  if (code == ZNONODE) return me->look_again();
                  if (code != ZOK) return me->fail(code, "read the container");
-                 me->session().leaders().learn_eviction(me->wish_.mutex, stat.version, data);
-                 seen(data, stat.version);
+                 const Container container = read_container(stat);
+                 me->session().leaders().learn_eviction(me->wish_.mutex, container, data);
+                 seen(data, container);
                });
 }
 

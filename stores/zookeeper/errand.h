@@ -50,7 +50,7 @@ class Errand : public std::enable_shared_from_this<Errand> {
   void answer_as_waiter(const Line& line, const std::string& predecessor);
 
   // Whom the container names, by node, and in which version: known of the line's, or asked for.
-  using Evicted = std::function<void(const std::string& name, int version)>;
+  using Evicted = std::function<void(const std::string& name, const Container& container)>;
   void ask_evicted(const Line& line, Evicted seen);
   void tell(const Leader& leader, bool evicted);
 

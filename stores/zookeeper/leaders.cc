@@ -26,18 +26,21 @@ void Leaders::learn(std::string_view mutex, Leader leader) {
   make(mutex).leader = std::move(leader);
 }
 
-std::optional<std::string> Leaders::evicted(std::string_view mutex, int version) const {
-  if (version == 0) return std::string();
+std::optional<std::string> Leaders::evicted(std::string_view mutex,
+                                            const Container& container) const {
+  if (container.version == 0) return std::string();
   const std::lock_guard lock(guard_);
   const auto it = known_.find(std::string(mutex));
-  if (it == known_.end() || it->second.version != version) return std::nullopt;
-  return it->second.evicted;
+  if (it == known_.end()) return std::nullopt;
+  const Container& read = it->second.container;
+  const bool is_same = read.czxid == container.czxid && read.version == container.version;
+  return is_same ? std::optional(it->second.evicted) : std::nullopt;
 }
 
-void Leaders::learn_eviction(std::string_view mutex, int version, std::string node) {
+void Leaders::learn_eviction(std::string_view mutex, const Container& container, std::string node) {
   const std::lock_guard lock(guard_);
   Known& known = make(mutex);
-  known.version = version;
+  known.container = container;
   known.evicted = std::move(node);
 }
 

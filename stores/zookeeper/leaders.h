@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "simba/time.h"
+#include "stores/zookeeper/places.h"
 
 namespace simba::zookeeper {
 
@@ -25,8 +26,8 @@ class Leaders {
   std::optional<Leader> find(std::string_view mutex, std::string_view node) const;
   void learn(std::string_view mutex, Leader leader);
   // Whom the container named in that version; 0: nobody ever.
-  std::optional<std::string> evicted(std::string_view mutex, int version) const;
-  void learn_eviction(std::string_view mutex, int version, std::string node);
+  std::optional<std::string> evicted(std::string_view mutex, const Container& container) const;
+  void learn_eviction(std::string_view mutex, const Container& container, std::string node);
 
   void add_observer(std::string_view mutex);
   void drop_observer(std::string_view mutex);
@@ -35,7 +36,7 @@ class Leaders {
  private:
   struct Known {
     Leader leader;
-    int version = 0;  // of the container, when `evicted` was read
+    Container container;  // when `evicted` was read
     std::string evicted;
   };
   Known& make(std::string_view mutex);

@@ -38,6 +38,8 @@ std::optional<Token> read_token(const Stat& stat) {
   return static_cast<Token>(stat.czxid);
 }
 
+Container read_container(const Stat& stat) { return {stat.czxid, stat.version}; }
+
 std::optional<std::string> read_made(std::string_view path, std::string_view wire_id) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   if (!name.starts_with(latch_stem(wire_id)) || !latch_number(name)) return std::nullopt;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "simba/time.h"
+#include "stores/zookeeper/places.h"
 
 namespace simba::zookeeper {
 
@@ -29,6 +30,9 @@ std::string read_id(std::string_view node, std::string data);
 
 // The token of the one who made a node: its czxid.
 std::optional<Token> read_token(const Stat& stat);
+
+// What the stat of a mutex's container says of it.
+Container read_container(const Stat& stat);
 
 // The name of the latch node that was made for a wire id, of the path that the server gave it.
 std::optional<std::string> read_made(std::string_view path, std::string_view wire_id);

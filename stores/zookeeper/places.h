@@ -36,10 +36,17 @@ struct Lost {
   std::string mutex, wire_id;
 };
 
+// The container of a mutex, as one answer showed it. Each eviction raises its version; one that was
+// removed and made again begins at 0.
+struct Container {
+  std::int64_t czxid = 0;
+  int version = 0;
+};
+
 // The queue of a mutex, as one answer showed it.
 struct Line {
   std::vector<std::string> order;  // the first owns
-  int version = 0;                 // of the container: each eviction raises it
+  Container container;
 };
 
 // The places of one session, and what ends them: a session knows no lease but its own, so an owner

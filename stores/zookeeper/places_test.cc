@@ -142,15 +142,15 @@ TEST_F(PlacesTest, ATermThatIsOverIsNotGoneOnWith) {
 
 TEST_F(PlacesTest, WhatWasReadAMomentAgoIsAnAnswerOnceAndNotLater) {
   const Places::Key key = Places::key("m", "a");
-  places.put_line(key, {{"n1"}, 0}, now);
+  places.put_line(key, {{"n1"}, {7, 0}}, now);
   EXPECT_FALSE(places.take_line("m", "a", now)) << "no such place";
   places.add(place("a", "n1"), 10s, now);
-  places.put_line(key, {{"n1"}, 3}, now);
+  places.put_line(key, {{"n1"}, {7, 3}}, now);
   const auto line = places.take_line("m", "a", now + 100ms);
   ASSERT_TRUE(line);
-  EXPECT_EQ(line->version, 3);
+  EXPECT_EQ(line->container.version, 3);
   EXPECT_FALSE(places.take_line("m", "a", now)) << "once";
-  places.put_line(key, {{"n1"}, 3}, now);
+  places.put_line(key, {{"n1"}, {7, 3}}, now);
   EXPECT_FALSE(places.take_line("m", "a", now + 101ms)) << "too old";
 }
 

@@ -1,6 +1,7 @@
 #include "stores/zookeeper/renewal.h"
 
 #include "stores/zookeeper/failure.h"
+#include "stores/zookeeper/nodes.h"
 
 namespace simba::zookeeper {
 
@@ -69,11 +70,17 @@ void Renewal::renewed(Item& item, LocalTime until) {
   item.finish(std::move(seen));
 }
 
-// The transaction with this one alone failed: it was evicted, or its node is gone.
+// The transaction with this one alone failed: it was evicted, or its node is gone or was written.
 void Renewal::refused(Item& item, int node_code) {
   const Wish& wish = item.wish;
   if (node_code == ZNONODE) {
     round_.session->places().erase(wish.mutex, wish.wire_id);
+    return look(item);
+  }
+  if (node_code == ZBADVERSION) {
+    // Somebody wrote to it: it is not what was granted any more. It goes when its lease ends.
+    const auto place = round_.session->places().find(wish.mutex, wish.wire_id);
+    if (place) round_.session->evict(wish.mutex, place->name);
     return look(item);
   }
   read_eviction(item);
@@ -92,7 +99,7 @@ void Renewal::read_eviction(Item& item) {
           return me->look(item);
         }
         if (code != ZOK) return item.finish(me->failed(code, wish));
-        me->round_.session->leaders().learn_eviction(wish.mutex, stat.version, data);
+        me->round_.session->leaders().learn_eviction(wish.mutex, read_container(stat), data);
         if (data == place->name) {
           places.evict(wish.mutex, place->name);
           return me->look(item);

@@ -5,11 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <random>
-#include <tuple>
 #include <utility>
 
+#include "stores/kit/per_process.h"
 #include "stores/zookeeper/failure.h"
 #include "stores/zookeeper/latch.h"
 #include "stores/zookeeper/leave.h"
@@ -101,7 +100,6 @@ Error Session::trouble() const {
 std::shared_ptr<Handle> Session::connected(LocalTime deadline) {
   std::unique_lock lock(guard_);
   while (!is_connected_) {
-    if (is_closed_) throw Error(Errc::kMisuse, "zookeeper at " + where_ + ": the store is closed");
     if (last_ && !last_->is_transient()) throw Error(*last_);
     const nanoseconds left = deadline - BootClock::now();
     if (left <= nanoseconds::zero()) throw trouble();
@@ -222,7 +220,7 @@ void Session::wake_waiters(const std::string& mutex, std::vector<Places::Key> wa
   handle->children(container(mutex),
                    [this, waiters = std::move(waiters)](
                        int code, const std::vector<std::string>& names, const Stat& stat) {
-                     const Line line{latch_order(names), stat.version};
+                     const Line line{latch_order(names), read_container(stat)};
                      for (const Places::Key& key : waiters) {
                        if (code == ZOK) places_.put_line(key, line, BootClock::now());
                        watchers_->wake(key);
@@ -408,25 +406,17 @@ Connection::Connection(const ZookeeperOptions& options)
               [session = session_](const kit::StopSignal& stop) { session->run(stop); }) {}
 
 std::shared_ptr<Connection> Connection::shared(const ZookeeperOptions& options) {
-  using Key = std::tuple<pid_t, std::string, std::string, std::string, std::string, std::string,
-                         int, milliseconds, milliseconds>;
-  static std::mutex guard;
-  static std::map<Key, std::weak_ptr<Connection>> open;
-  Key key{getpid(),
-          options.servers,
-          options.chroot,
-          options.base,
-          options.user,
-          options.password,
-          static_cast<int>(options.acl),
-          options.session_timeout,
-          options.tick};
-  const std::lock_guard lock(guard);
-  std::erase_if(open, [](const auto& each) { return each.second.expired(); });
-  std::weak_ptr<Connection>& known = open[std::move(key)];
-  std::shared_ptr<Connection> connection = known.lock();
-  if (!connection) known = connection = std::make_shared<Connection>(options);
-  return connection;
+  std::string identity;
+  for (const std::string* each :
+       {&options.servers, &options.chroot, &options.base, &options.user, &options.password}) {
+    identity.append(std::to_string(each->size())).append(1, ' ').append(*each).append(1, '\n');
+  }
+  for (const auto each : {static_cast<milliseconds::rep>(options.acl),
+                          options.session_timeout.count(), options.tick.count()}) {
+    identity.append(std::to_string(each)).append(1, '\n');
+  }
+  return kit::PerProcess<Connection>::get(identity,
+                                          [&] { return std::make_shared<Connection>(options); });
 }
 
 }  // namespace simba::zookeeper

@@ -98,7 +98,6 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Handle> handle_;   // guarded by guard_; null: being opened
   LocalTime opened_{};               // guarded by guard_; before the handle was made
   bool is_dead_ = true;              // guarded by guard_; the session has ended
-  bool is_closed_ = false;           // guarded by guard_; nobody will open it again
   std::int64_t id_ = 0;              // guarded by guard_; 0: not yet connected
   SessionLease lease_;               // guarded by guard_
   std::optional<Error> last_;        // guarded by guard_; why there is no connection

@@ -146,9 +146,9 @@ void Take::decide(const Line& line) {
 // The first may have been seen there, and evicted, before it is told that it owns: from then on the
 // container is not written again, and a renewal would not notice.
 void Take::grant(const Place& place, const Line& line) {
-  if (line.version == 0) return own(place, line.version);
-  ask_evicted(line, [me = self<Take>(), place](const std::string& name, int version) {
-    if (name != place.name) return me->own(place, version);
+  if (line.container.version == 0) return own(place, 0);
+  ask_evicted(line, [me = self<Take>(), place](const std::string& name, const Container& named) {
+    if (name != place.name) return me->own(place, named.version);
     me->tell({place.name, place.wire_id, place.token}, true);
   });
 }

@@ -1,8 +1,11 @@
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <thread>
 
 #include "stores/zookeeper/fault_fixture.h"
 
@@ -69,6 +72,21 @@ TEST_F(FaultTest, AContainerThatIsReapedIsMadeAgainAndTheTokenGrows) {
     release(*store, m, id);
     ASSERT_TRUE(eventually([&] { return !raw().exists(path(m)); }));
     EXPECT_TRUE(observe(*store, m).is_free());
+  }
+}
+
+TEST_F(FaultTest, AnEvictionInAContainerThatWasMadeAgainIsNotTakenForTheLastOneThere) {
+  servers::ZooKeeperSettings settings;
+  settings.java = {"-Dznode.container.checkIntervalMs=50"};
+  start(settings);
+  const auto store = connect_straight(), other = connect_straight(), observer = connect_straight();
+  for (const std::string id : {"a~1", "a~2"}) {
+    const Observation held = take(*store, m, id);
+    other->evict(m, id, held.owner.token, Eviction::kKeepLease, soon());
+    EXPECT_EQ(raw().stat(path(m)).version, 1);
+    EXPECT_EQ(observe(*observer, m).owner.id, "") << id;
+    release(*store, m, id);
+    ASSERT_TRUE(eventually([&] { return !raw().exists(path(m)); }));
   }
 }
 
@@ -207,6 +225,29 @@ TEST_F(FaultTest, AServerThatDoesNotExistIsAnErrorWithinTheDeadline) {
     EXPECT_NE(error_of([&] { static_cast<void>(store->contend({&claim, 1}, began + 200ms)); }), "");
     EXPECT_LT(BootClock::now() - began, 15s);
   }
+}
+
+// Who opens a store holds a lock meanwhile, which nobody would let go of in a child.
+TEST_F(FaultTest, AChildThatWasForkedWhileAStoreWasBeingOpenedOpensItsOwn) {
+  ZookeeperOptions nobody;
+  nobody.servers = "127.0.0.1:1";
+  std::atomic<bool> done{false};
+  std::thread opener([&] {
+    while (!done) open_zookeeper(nobody);
+  });
+  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);
+      const auto store = open_zookeeper(nobody);
+      _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0) << "it waited for ever, in round " << round;
+  }
+  done = true;
+  opener.join();
 }
 
 // kazoo 730: what comes after the last number sorts before all others.

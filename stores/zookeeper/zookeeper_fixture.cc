@@ -54,6 +54,10 @@ int Raw::create(const std::string& path, const std::string& data, int mode) {
 
 int Raw::remove(const std::string& path) { return zoo_delete(zh_, path.c_str(), -1); }
 
+int Raw::set(const std::string& path, const std::string& data) {
+  return zoo_set(zh_, path.c_str(), data.data(), static_cast<int>(data.size()), -1);
+}
+
 std::vector<std::string> Raw::children(const std::string& path) {
   String_vector names{};
   std::vector<std::string> all;

@@ -37,6 +37,7 @@ class Raw {
 
   int create(const std::string& path, const std::string& data = {}, int mode = 0);
   int remove(const std::string& path);
+  int set(const std::string& path, const std::string& data);
   std::vector<std::string> children(const std::string& path);  // the queue of a mutex, in order
   bool exists(const std::string& path);
   Stat stat(const std::string& path);

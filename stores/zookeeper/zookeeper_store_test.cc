@@ -155,6 +155,20 @@ TEST_F(ZookeeperTest, AnOwnerWhoseNodeSomebodyDeletedHasLost) {
   EXPECT_EQ(raw().children(path(m)).size(), 1U) << "a renewal makes nothing";
 }
 
+TEST_F(ZookeeperTest, AnOwnerWhoseNodeSomebodyWroteHasLost) {
+  const auto store = connect(), other = connect();
+  const Token token = take(*store, m, "a~1", 6s, 3s).owner.token;
+  take(*other, m, "b~1");
+  ASSERT_EQ(raw().set(path(m) + '/' + raw().children(path(m))[0], "somebody"), ZOK);
+  const Claim claim{m, "a~1", token, 0, 6s, 3s};
+  const Answers answers = store->contend({&claim, 1}, soon(5s));
+  const auto* seen = std::get_if<Observation>(&answers[0]);
+  ASSERT_TRUE(seen) << "it was asked again and again";
+  EXPECT_FALSE(owns(*seen, "a~1"));
+  EXPECT_TRUE(eventually([&] { return owns(take(*other, m, "b~1"), "b~1"); }))
+      << "its node goes with its lease";
+}
+
 TEST_F(ZookeeperTest, AWaiterWhoseNodeSomebodyDeletedQueuesAgain) {
   const auto store = connect(), other = connect();
   take(*store, m, "a~1");
