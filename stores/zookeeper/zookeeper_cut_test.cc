@@ -204,7 +204,6 @@ TEST_F(CutOffTest, WaitersHearOfAReleaseAfterAReconnect) {
         watches.begin(), watches.end(), [](const auto& watch) { return watch->is_live(); }));
   };
   const std::size_t heard = live();
-  EXPECT_EQ(heard, std::min<std::size_t>(heard, waiters));
   EXPECT_GE(heard, std::min<std::size_t>(10'000, waiters));
   relay->cut();
   ASSERT_TRUE(eventually([&] { return live() == 0; }));
