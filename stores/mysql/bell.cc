@@ -70,13 +70,17 @@ std::string bell_of(const Endpoint& endpoint, std::string_view mutex) {
 
 void ring(Connection& connection, std::uint64_t waiter, LocalTime deadline) {
   const std::string id = std::to_string(waiter), hand = literal("simba:ring:" + id);
+  const std::string let_go = "DO RELEASE_LOCK(" + hand + ")";
   try {
-    // There is no connection 0: whoever finds another ringing leaves it at that.
-    connection.query("KILL QUERY IF(GET_LOCK(" + hand + ", 0) = 1, " + id + ", 0)", deadline);
+    // In one text: a ring that finds the hand taken is none, so nobody may keep it for as long as
+    // he is far away, or stands still. There is no connection 0: whoever finds another ringing
+    // leaves it at that.
+    connection.query("KILL QUERY IF(GET_LOCK(" + hand + ", 0) = 1, " + id + ", 0);" + let_go,
+                     deadline);
   } catch (const Failure& error) {
     note_unheard(connection, error);
+    connection.query(let_go, deadline);  // it ended at the error
   }
-  connection.query("DO RELEASE_LOCK(" + hand + ")", deadline);
 }
 
 BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells> bells,

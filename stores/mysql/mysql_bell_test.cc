@@ -2,10 +2,13 @@
 
 #include "stores/mysql/bell.h"
 #include "stores/mysql/mysql_fixture.h"
+#include "testing/servers/relay.h"
 
 // The doorbell between processes, on a real server.
 namespace simba::mysql {
 namespace {
+
+using ::testing::StartsWith;
 
 class MysqlBellTest : public MysqlTest {
  protected:
@@ -250,33 +253,76 @@ TEST_F(MysqlBellTest, ATableThatIsAlteredMakesNobodyDeaf) {
   for (const auto& each : watches) EXPECT_TRUE(each->is_live());
 }
 
-// Found by the long load: where several end one sleep at once, MariaDB stands still for seconds.
-TEST_F(MysqlBellTest, WhoFindsAnotherRingingLeavesItAtThat) {
-  std::atomic<std::uint64_t> id{0};
-  std::atomic<bool> is_woken{false};
-  const std::jthread sleeper([&] {
-    Admin own(url());
-    id = std::stoull(own("SELECT CONNECTION_ID()"));
-    error_of([&] { own("SELECT SLEEP(60)"); });
-    is_woken = true;
-  });
-  const auto sleeps = [&] {
+// A connection that sleeps, again and again, and is woken by rings.
+class MysqlRingTest : public MysqlBellTest {
+ protected:
+  void SetUp() override {
+    MysqlBellTest::SetUp();
+    if (IsSkipped()) return;
+    sleeper_ = std::jthread([this](const std::stop_token& stop) {
+      Admin own(url());
+      id = std::stoull(own("SELECT CONNECTION_ID()"));
+      for (; !stop.stop_requested(); ++woken) error_of([&] { own("SELECT SLEEP(60)"); });
+    });
+    ASSERT_TRUE(eventually([&] { return sleeps(); }));
+  }
+  void TearDown() override {
+    sleeper_.request_stop();
+    if (sleeps()) admin()("KILL QUERY " + std::to_string(id));
+    MysqlBellTest::TearDown();
+  }
+  bool sleeps() const {
     return admin()("SELECT COUNT(*) FROM information_schema.processlist WHERE id = " +
                    std::to_string(id) + " AND STATE = 'User sleep'") == "1";
-  };
-  ASSERT_TRUE(eventually(sleeps));
-  const kit::StopSignal stop;
+  }
+  std::string hand() const { return "'simba:ring:" + std::to_string(id) + "'"; }
+  bool is_hand_free() const { return admin()("SELECT IS_FREE_LOCK(" + hand() + ")") == "1"; }
+
+  std::atomic<std::uint64_t> id{0};
+  std::atomic<int> woken{0};
+  const kit::StopSignal never;
+
+ private:
+  std::jthread sleeper_;
+};
+
+// Found by the long load: where several end one sleep at once, MariaDB stands still for seconds.
+TEST_F(MysqlRingTest, WhoFindsAnotherRingingLeavesItAtThat) {
   Endpoint endpoint(options());
-  Connection connection(endpoint, stop);
-  const std::string hand = "'simba:ring:" + std::to_string(id) + "'";
-  ASSERT_EQ(admin()("SELECT GET_LOCK(" + hand + ", 0)"), "1");
+  Connection connection(endpoint, never);
+  ASSERT_EQ(admin()("SELECT GET_LOCK(" + hand() + ", 0)"), "1");
   ring(connection, id, BootClock::now() + 60s);
   std::this_thread::sleep_for(500ms);
-  EXPECT_FALSE(is_woken);
-  ASSERT_EQ(admin()("SELECT RELEASE_LOCK(" + hand + ")"), "1");
+  EXPECT_EQ(woken, 0);
+  ASSERT_EQ(admin()("SELECT RELEASE_LOCK(" + hand() + ")"), "1");
   ring(connection, id, BootClock::now() + 60s);
-  EXPECT_TRUE(eventually([&] { return is_woken.load(); }));
-  EXPECT_EQ(admin()("SELECT IS_FREE_LOCK(" + hand + ")"), "1");
+  EXPECT_TRUE(eventually([&] { return woken == 1; }));
+  EXPECT_TRUE(is_hand_free());
+}
+
+// As where it is stopped, or far away: its next word comes late, or never.
+TEST_F(MysqlRingTest, WhoRingsAndHearsNoAnswerIsInNobodysWay) {
+  servers::Relay relay(options().hosts.at(0).second);
+  MysqlOptions through = options();
+  through.hosts = {{"127.0.0.1", relay.port()}};
+  Endpoint far(through), endpoint(options());
+  Connection slow(far, never), connection(endpoint, never);
+  relay.mute();
+  EXPECT_THAT(error_of([&] { ring(slow, id, BootClock::now() + 300ms); }),
+              StartsWith("the deadline passed"));
+  ASSERT_TRUE(eventually([&] { return woken == 1 && sleeps(); }));
+  ring(connection, id, BootClock::now() + 60s);
+  EXPECT_TRUE(eventually([&] { return woken == 2; })) << "the ring was lost";
+}
+
+TEST_F(MysqlRingTest, ARingThatFailsLeavesNothingLocked) {
+  prepare_user();
+  Endpoint endpoint(options(user));
+  Connection foreign(endpoint, never);
+  ring(foreign, id, BootClock::now() + 60s);
+  EXPECT_EQ(log.count("waits as another user of the server"), 1U);
+  EXPECT_TRUE(is_hand_free());
+  EXPECT_EQ(woken, 0);
 }
 
 }  // namespace
