@@ -61,6 +61,15 @@ class SqlTest : public ::testing::Test {
     (*stranger)("SELECT 1 FROM " + table + " WHERE mutex = '" + mutex + "' FOR UPDATE");
     return stranger;
   }
+  // Is about to insert a row, from now on, until it goes.
+  std::unique_ptr<Admin> begin_insert(const std::string& mutex) const {
+    auto stranger = std::make_unique<Admin>(server_->url());
+    (*stranger)("BEGIN");
+    (*stranger)("INSERT INTO " + table +
+                " (mutex, acquired_at, ttl_at, transition_at, owner_id, version) VALUES ('" +
+                mutex + "', 0, 0, 0, '', 0)");
+    return stranger;
+  }
 
   std::string table, user;
   Lines log;

@@ -126,6 +126,20 @@ TEST_F(SqlStoreTest, OfABatchTheLockedRowAloneIsBlocked) {
   EXPECT_EQ(observe(*store, "c").owner.id, "");
 }
 
+TEST_F(SqlStoreTest, OfABatchThatMeetsAnUnfinishedInsertNobodyIsLeftWithoutAnAnswer) {
+  make_table();
+  const auto stranger = begin_insert("b");
+  const auto store = open();
+  const std::vector<Claim> takes{
+      {"a", "x~1", 0, 0, 10s, 6s}, {"b", "x~1", 0, 0, 10s, 6s}, {"c", "x~1", 0, 0, 10s, 6s}};
+  const LocalTime began = BootClock::now();
+  for (const Answer& answer : store->contend(takes, began + 12s)) {
+    EXPECT_TRUE(std::holds_alternative<Blocked>(answer));
+  }
+  EXPECT_LT(BootClock::now() - began, 9s) << "it waited as long as one claim does";
+  EXPECT_EQ(take(*store, "a", "x~1").owner.id, "x~1");
+}
+
 TEST_F(SqlStoreTest, AnswersAThousandClaimsOfWhichSomeAreBad) {
   const auto store = open();
   std::vector<std::string> names(1'000);

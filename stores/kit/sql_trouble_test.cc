@@ -146,6 +146,30 @@ TEST_F(SqlTroubleTest, ARowLockedByAStrangerForHalfAMinuteCostsItsNeighboursNoth
   EXPECT_TRUE(eventually([&] { return all[kLocked]->is_owner(); })) << "it goes on by itself";
 }
 
+TEST_F(SqlTroubleTest, ARowThatAStrangerIsInsertingCostsItsNeighboursNothingButAMoment) {
+  make_table();
+  auto stranger = begin_insert("m3");
+  ClientOptions watched;
+  watched.log = log.sink();
+  std::atomic<std::size_t> largest{0};
+  watched.on_event = [&](const Event& event) { largest = std::max(largest.load(), event.claims); };
+  const Client client(open(), watched);
+  std::vector<std::unique_ptr<Contender>> all;
+  for (int i = 0; i < 8; ++i) {
+    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(i), lease(9s, 6s)));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i == 3) continue;
+    EXPECT_TRUE(eventually([&] { return all[i]->is_owner(); })) << i;
+  }
+  EXPECT_GT(largest, 1U) << "nothing was asked together";
+  EXPECT_TRUE(eventually([&] { return log.count("'m3': somebody else holds a lock") > 0; }));
+  EXPECT_EQ(log.count("the store's trouble"), 0U) << "the whole batch failed";
+  EXPECT_FALSE(all[3]->is_owner());
+  stranger.reset();
+  EXPECT_TRUE(eventually([&] { return all[3]->is_owner(); })) << "it goes on by itself";
+}
+
 // What an administrator mends is noticed by contenders that run: none has to be started again.
 
 TEST_F(SqlTroubleTest, AContenderWithAWrongPasswordOwnsOnceItIsRight) {

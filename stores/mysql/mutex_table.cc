@@ -97,7 +97,8 @@ bool was_skipped(const Claim& claim, const Observation& seen, bool is_done) {
   return is_mine && seen.owner.token == claim.token && !seen.is_free();
 }
 
-Answers contend_many(Connection& connection, std::span<const Claim> claims, LocalTime deadline) {
+Answers contend_many(Connection& connection, std::span<const Claim> claims,
+                     LocalTime deadline) try {
   const Statements& statements = connection.statements();
   const milliseconds limit = limit_of(deadline);
   Result rows = connection.query(claims.front().renews() ? statements.renew_many(claims, limit)
@@ -113,6 +114,10 @@ Answers contend_many(Connection& connection, std::span<const Claim> claims, Loca
     if (seen != nullptr && was_skipped(claim, *seen, is_done)) answers[place] = Blocked{};
   }
   return answers;
+} catch (const Failure& error) {
+  // Somebody inserts one of them, and does not say which, nor when he is done: each is asked alone.
+  if (!error.is_locked() || claims.front().renews()) throw;
+  return Answers(claims.size(), Blocked{});
 }
 
 void check_id(const Shape& shape, const Claim& claim, const std::string& where) {

@@ -15,7 +15,8 @@
 // The atomic steps on the table, for one claim or for many: one round trip each.
 //
 // One claim waits for its row; of many, those whose row somebody has locked are skipped and
-// answered with Blocked. On MariaDB every statement carries a limit below its deadline.
+// answered with Blocked, and all takes are where somebody is about to insert one of their rows. On
+// MariaDB every statement carries a limit below its deadline.
 //
 // Claims are checked already. Threads: any; a connection is used by one at a time.
 // Errors: what is wrong with one row is its answer; trouble of the statement is thrown.

@@ -1,7 +1,7 @@
 #include "stores/mysql/statements.h"
 
+#include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "stores/kit/claims.h"
 #include "stores/mysql/literal.h"
@@ -329,8 +329,12 @@ std::string Statements::take_many(std::span<const Claim> claims, milliseconds li
   const std::string table = claims_table(claims);
   replace_all(missing, "{claims}", table);
   replace_all(read, "{claims}", table);
-  return filled(kFrom) + limited(limit) + missing +
-         contend_many(kFitsTake, "{take}", with_floors(claims), limit) + read;
+  // A row that somebody else is about to insert cannot be skipped: whoever waits for it has time
+  // left to ask alone.
+  const milliseconds first = std::max(limit / 4, milliseconds{1});
+  return filled(kFrom) + limited(first) + missing +
+         contend_many(kFitsTake, "{take}", with_floors(claims), std::max(limit - first, first)) +
+         read;
 }
 
 std::string Statements::renew_many(std::span<const Claim> claims, milliseconds limit) const {

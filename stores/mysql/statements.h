@@ -37,8 +37,8 @@ struct Statements {
   const Shape shape;
   std::vector<Prepared::Text> prepared;
 
-  // `limit` is the server's, of each statement. Rows: those of the row, then the place of the claim
-  // (from 1), and whether this call wrote it.
+  // `limit` is the server's, of what writes, all of it together. Rows: those of the row, then the
+  // place of the claim (from 1), and whether this call wrote it.
   std::string take_one(const Claim& claim) const;  // of MySQL
   std::string take_many(std::span<const Claim> claims, milliseconds limit) const;
   std::string renew_many(std::span<const Claim> claims, milliseconds limit) const;

@@ -196,47 +196,6 @@ TEST_F(PostgresTroubleTest, AnAltogetherLockedTableLeavesNoCrowdOfConnectionsBeh
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
-TEST_F(PostgresTroubleTest, ARowThatAStrangerIsInsertingCostsItsNeighboursNothingButAMoment) {
-  make_table();
-  Admin stranger(options().conninfo);
-  stranger("BEGIN");
-  stranger("INSERT INTO " + table + " VALUES ('m3', 0, 0, 0, '', 0)");
-  ClientOptions watched;
-  watched.log = log.sink();
-  std::atomic<std::size_t> largest{0};
-  watched.on_event = [&](const Event& event) { largest = std::max(largest.load(), event.claims); };
-  const Client client(open(), watched);
-  std::vector<std::unique_ptr<Contender>> all;
-  for (int i = 0; i < 8; ++i) {
-    all.push_back(std::make_unique<Contender>(client, "m" + std::to_string(i), lease(9s, 6s)));
-  }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i == 3) continue;
-    EXPECT_TRUE(eventually([&] { return all[i]->is_owner(); })) << i;
-  }
-  EXPECT_GT(largest, 1U) << "nothing was asked together";
-  EXPECT_TRUE(eventually([&] { return log.count("'m3': somebody else holds a lock") > 0; }));
-  EXPECT_EQ(log.count("the store's trouble"), 0U) << "the whole batch failed";
-  EXPECT_FALSE(all[3]->is_owner());
-  stranger("ROLLBACK");
-  EXPECT_TRUE(eventually([&] { return all[3]->is_owner(); })) << "it goes on by itself";
-}
-
-TEST_F(PostgresTroubleTest, OfABatchThatMeetsAnUnfinishedInsertNobodyIsLeftWithoutAnAnswer) {
-  make_table();
-  Admin stranger(options().conninfo);
-  stranger("BEGIN");
-  stranger("INSERT INTO " + table + " VALUES ('b', 0, 0, 0, '', 0)");
-  const auto store = open();
-  const std::vector<Claim> takes{{"a", "x~1", 0, 0, 10s, 6s}, {"b", "x~1", 0, 0, 10s, 6s}};
-  const LocalTime began = BootClock::now();
-  for (const Answer& answer : store->contend(takes, began + 12s)) {
-    EXPECT_TRUE(std::holds_alternative<Blocked>(answer));
-  }
-  EXPECT_LT(BootClock::now() - began, 9s) << "it waited as long as one claim does";
-  EXPECT_EQ(take(*store, "a", "x~1").owner.id, "x~1");
-}
-
 TEST_F(PostgresTroubleTest, ADatabaseThatCannotHoldEveryName) {
   const std::string name = table + "_latin1";
   admin()("CREATE DATABASE " + name + " ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0");
