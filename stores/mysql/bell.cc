@@ -88,11 +88,8 @@ BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells
     : endpoint_(std::move(endpoint)), bells_(std::move(bells)), connection_(*endpoint_, stop) {
   prepare_connection(connection_, BootClock::now() + endpoint_->connect_timeout());
   look_for_cluster();
-  // Without a view of the data that the server would have to keep while this sleeps.
-  connection_.query(
-      "SET SESSION innodb_lock_wait_timeout = 1;"
-      "SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED",
-      BootClock::now() + endpoint_->connect_timeout());
+  connection_.query("SET SESSION innodb_lock_wait_timeout = 1",
+                    BootClock::now() + endpoint_->connect_timeout());
   bells_->connection_id = connection_.id();
 }
 
@@ -162,6 +159,7 @@ void BellSource::let_go(const std::vector<Bells::Wanted>& wanted) {
       sql += (sql.empty() ? "DO RELEASE_LOCK(" : ", RELEASE_LOCK(") +
              literal(bell_of(*endpoint_, it->first) + it->second.slot) + ')';
     }
+    if (!is_wanted) writes_ = kUnknown;
     it = is_wanted ? std::next(it) : held_.erase(it);
   }
   if (!sql.empty()) connection_.query(sql, BootClock::now() + endpoint_->connect_timeout());
@@ -189,6 +187,7 @@ void BellSource::register_wanted(const Hint& hint) {
   if (!got.next()) refuse_answer(endpoint_->where(), "has no row");
   for (unsigned i = 0; i < tried.size(); ++i) {
     const std::uint64_t slot = got.number(i);
+    if (!held_.contains(tried[i]->mutex)) writes_ = kUnknown;
     held_[tried[i]->mutex] = {tried[i]->bell,
                               slot == 0   ? '\0'
                               : slot == 1 ? 'a'
@@ -238,7 +237,9 @@ void BellSource::idle(const kit::StopSignal& stop) {
 
 // Looks whether the rows were written since the last time, and else waits. One statement: a ring
 // before it began is not heard, but what it told is seen then; and a ring between two statements of
-// one text would be answered by nothing at all.
+// one text would be answered by nothing at all. It looks at what is committed (READ COMMITTED):
+// whoever was told of more would still find the old owner, and nobody would tell him again. That
+// is a view of the data which the server keeps while this sleeps.
 std::string BellSource::wait_sql() const {
   const std::string gate = literal(gate_of(*endpoint_)), most = std::to_string(kSleep.count());
   std::string sql = "SELECT IF(s.writes = " + writes_ + ", CASE WHEN IS_USED_LOCK(" + gate +

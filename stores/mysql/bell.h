@@ -84,7 +84,9 @@ class BellSource : public kit::Source {
   std::map<std::string, Held> held_;  // by mutex
   bool is_unsure_ = false;            // whether held_ is what the server has
   LocalTime try_again_{};             // for the slots that others have
-  std::string writes_ = "-1";  // to the rows that are waited for, when they were last looked at
+  // To the rows of held_ together, when they were last looked at.
+  static constexpr const char* kUnknown = "-1";
+  std::string writes_ = kUnknown;
   bool was_rung_ = false;
 };
 

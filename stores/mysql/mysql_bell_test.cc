@@ -159,6 +159,46 @@ TEST_F(MysqlBellTest, WhoSleepsAtTheBellIsWokenByAReleaseElsewhere) {
   EXPECT_LT(best, kAwake) << "it slept on";
 }
 
+// As when the ring comes between two sleeps: then only the look that each begins with tells.
+TEST_F(MysqlBellTest, AWriteThatIsCommittedLaterIsSeenThen) {
+  prepare_user();
+  const auto store = open_elsewhere(user);
+  take(*open(), "report", "a~1");
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("report", {}, [&] { ++wakes; });
+  ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); }));
+  Admin stranger(options());
+  stranger("BEGIN");
+  stranger("UPDATE " + table + " SET version = version + 1");
+  ASSERT_TRUE(
+      eventually([&] { return count_connections(std::string(kSleeps) + " AND TIME > 0") == 1; }));
+  ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); })) << "it looked again";
+  wakes = 0;
+  stranger("COMMIT");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; })) << "it was told of it too early";
+}
+
+// All are looked at together: what one that is let go takes away must not hide what was written to
+// the others. It is let go after five seconds, when the sleep of that moment ends.
+TEST_F(MysqlBellTest, AWriteIsSeenAlsoWhereAnotherMutexIsLetGoMeanwhile) {
+  prepare_user();
+  const auto store = open_elsewhere(user);
+  take(*open(), "first", "a~1");
+  take(*open(), "second", "a~1");
+  admin()("UPDATE " + table + " SET version = IF(mutex = 'first', 4, 3)");
+  std::atomic<int> wakes{0};
+  const auto watch = store->watch("first", {}, [&] { ++wakes; });
+  auto other = store->watch("second", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && other->is_live(); }));
+  ASSERT_TRUE(eventually([&] { return somebody_fell_asleep(); }));
+  const LocalTime then = BootClock::now() + 5050ms;
+  other.reset();
+  ASSERT_TRUE(eventually([&] { return BootClock::now() > then; }));
+  wakes = 0;
+  admin()("UPDATE " + table + " SET version = 7 WHERE mutex = 'first'");
+  EXPECT_TRUE(eventually([&] { return wakes > 0; }));
+}
+
 TEST_F(MysqlBellTest, WhoBeginsToWaitWhileOthersSleepIsHeardToo) {
   make_user();
   make_table();
