@@ -68,27 +68,6 @@ Answer take_one(Connection& connection, const Claim& claim, Released& released,
   return read_answer(statement, claim.mutex, &claim, statements.shape);
 }
 
-Answer renew_one(Connection& connection, const Claim& claim, LocalTime deadline) {
-  Prepared& statement = start(connection, Statements::kRenew, deadline);
-  statement.number(count_of(claim.ttl)).number(count_of(claim.ttl + claim.transition));
-  statement.text(claim.mutex).text(claim.mutex).text(claim.wire_id).number(claim.token);
-  statement.run(deadline);
-  if (statement.changed() == 0) return observe_one(connection, claim.mutex, &claim, deadline);
-  const StoreTime now = at(statement.id());
-  return Observation{{std::string(claim.wire_id), now, now + claim.ttl,
-                      now + claim.ttl + claim.transition, claim.token},
-                     now};
-}
-
-Answer contend_one(Connection& connection, const Claim& claim, Released& released,
-                   LocalTime deadline) try {
-  return claim.renews() ? renew_one(connection, claim, deadline)
-                        : take_one(connection, claim, released, deadline);
-} catch (const Failure& error) {
-  if (!error.is_locked()) throw;
-  return Blocked{};
-}
-
 // Not written by this call, though nothing spoke against it: it was locked.
 bool was_skipped(const Claim& claim, const Observation& seen, bool is_done) {
   if (is_done) return false;
@@ -118,6 +97,34 @@ Answers contend_many(Connection& connection, std::span<const Claim> claims,
   // Somebody inserts one of them, and does not say which, nor when he is done: each is asked alone.
   if (!error.is_locked() || claims.front().renews()) throw;
   return Answers(claims.size(), Blocked{});
+}
+
+Answer renew_one(Connection& connection, const Claim& claim, LocalTime deadline) {
+  Prepared& statement = start(connection, Statements::kRenew, deadline);
+  statement.number(count_of(claim.ttl)).number(count_of(claim.ttl + claim.transition));
+  statement.text(claim.mutex).text(claim.mutex).text(claim.wire_id).number(claim.token);
+  statement.run(deadline);
+  if (statement.changed() == 0) {
+    Answer answer = observe_one(connection, claim.mutex, &claim, deadline);
+    const auto* seen = std::get_if<Observation>(&answer);
+    if (seen == nullptr || !was_skipped(claim, *seen, false)) return answer;
+    // The term runs, and was not renewed: it is a replica that refuses without a word (MySQL). This
+    // one hears why.
+    return contend_many(connection, {&claim, 1}, deadline).front();
+  }
+  const StoreTime now = at(statement.id());
+  return Observation{{std::string(claim.wire_id), now, now + claim.ttl,
+                      now + claim.ttl + claim.transition, claim.token},
+                     now};
+}
+
+Answer contend_one(Connection& connection, const Claim& claim, Released& released,
+                   LocalTime deadline) try {
+  return claim.renews() ? renew_one(connection, claim, deadline)
+                        : take_one(connection, claim, released, deadline);
+} catch (const Failure& error) {
+  if (!error.is_locked()) throw;
+  return Blocked{};
 }
 
 void check_id(const Shape& shape, const Claim& claim, const std::string& where) {
@@ -161,13 +168,16 @@ Answers contend(Connection& connection, std::span<const Claim> claims, Released&
 Answers release(Connection& connection, std::span<const Claim> claims, LocalTime deadline,
                 std::vector<Freed>& freed) {
   if (claims.size() == 1) {
+    std::optional<Freed> one;
     try {
-      if (auto one = release_one(connection, claims.front(), deadline)) freed.push_back(*one);
+      one = release_one(connection, claims.front(), deadline);
     } catch (const Failure& error) {
       if (!error.is_locked()) throw;
       return Answers(1, Blocked{});
     }
-    return Answers(1, Observation{});
+    if (one) freed.push_back(*one);
+    // A replica of MySQL refuses this one without a word, and the one below with a reason.
+    if (one || connection.statements().shape.is_mariadb) return Answers(1, Observation{});
   }
   std::vector<std::string> bells;
   for (const Claim& claim : claims) bells.push_back(bell_of(connection.endpoint(), claim.mutex));

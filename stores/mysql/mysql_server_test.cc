@@ -70,7 +70,12 @@ TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
           AllOf(StartsWith("the store denied"), HasSubstr("replica"), HasSubstr("primary")));
       EXPECT_THAT(error_with({{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}}),
                   StartsWith("the store denied"));
-      error_with({{"held", "owner~1", held.owner.token, 0, 10s, 6s}});
+      const Claim term{"held", "owner~1", held.owner.token, 0, 10s, 6s};
+      EXPECT_THAT(error_with({term}), StartsWith("the store denied"));
+      EXPECT_THAT(error_of([&] {
+                    store->release({&term, 1}, soon());
+                  }),
+                  StartsWith("the store denied"));
       for (const Eviction evicts : {Eviction::kKeepLease, Eviction::kFreeNow}) {
         EXPECT_THAT(
             error_of([&] { store->evict("held", "owner~1", held.owner.token, evicts, soon()); }),

@@ -26,7 +26,7 @@ namespace {
 //   {key}                the name of a claim, as the column compares it
 //   {as_owner}           the id of a claim, as the column holds it
 //   {token}, {most}      the column of the token, and its largest
-//   {writes}             where nothing goes before the statement: no lease from a replica
+//   {writes}             where nothing goes before the statement: nothing is written on a replica
 //   {bump}               the next version: JVM Simba reads it as a number of 31 bits
 
 constexpr std::string_view kUs = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
@@ -111,7 +111,7 @@ constexpr std::string_view kWaiters =
 constexpr std::string_view kReleaseOne =
     "UPDATE {table} SET acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '',"
     " version = {bump}{waiters}"
-    " WHERE mutex = ? AND {mutex} = ? AND {owner} = ? AND (? = 0 OR {same_token})";
+    " WHERE mutex = ? AND {mutex} = ? AND {owner} = ? AND (? = 0 OR {same_token}){writes}";
 
 constexpr std::string_view kObserveOne =
     "SELECT {row} FROM (SELECT 1 AS one) d LEFT JOIN {table} k ON k.mutex = ?";
