@@ -21,11 +21,19 @@ std::string in_answer(const Row& row) {
   return "mysql at " + std::string(row.where()) + ": ";
 }
 
+template <class Row>
+StoreTime time_in(const Row& row, unsigned column) {
+  const std::uint64_t ms = row.number(column);
+  if (ms <= kit::kMaxToken) return at(ms);
+  throw Error(Errc::kCorrupt, in_answer(row) + "a row holds the time " + std::to_string(ms) +
+                                  ", which is beyond " + std::to_string(kit::kMaxToken));
+}
+
 // A row that does not exist is nobody's. One that the server takes for this mutex and that is
 // spelled differently would be waited for for ever.
 template <class Row>
 Observation read_row(const Row& row, std::string_view mutex) {
-  const StoreTime now = at(row.number(Column::kNow));
+  const StoreTime now = time_in(row, Column::kNow);
   if (row.is_null(Column::kMutex)) return {MutexOwner::none(), now};
   const std::string_view found = row.text(Column::kMutex);
   if (found != mutex) {
@@ -40,9 +48,23 @@ Observation read_row(const Row& row, std::string_view mutex) {
     throw Error(Errc::kCorrupt, in_answer(row) + "a row holds the token " + std::to_string(token) +
                                     ", which is beyond " + std::to_string(kit::kMaxToken));
   }
-  return {{std::string(row.text(Column::kOwner)), at(row.number(Column::kAcquired)),
-           at(row.number(Column::kTtl)), at(row.number(Column::kTransition)), token},
+  return {{std::string(row.text(Column::kOwner)), time_in(row, Column::kAcquired),
+           time_in(row, Column::kTtl), time_in(row, Column::kTransition), token},
           now};
+}
+
+// A lease that a statement without rows tells of: of its beginning, or by its token.
+inline Observation granted(const Claim& claim, std::uint64_t now_ms, Token token,
+                           std::string_view where) {
+  const milliseconds lease = claim.ttl + claim.transition;
+  const Token most = kit::kMaxToken - static_cast<Token>(lease.count());
+  const bool is_token = token < kit::kMaxToken && (claim.renews() || token > claim.floor);
+  if (now_ms == 0 || now_ms > most || !is_token) {
+    refuse_answer(where, "tells of a lease at " + std::to_string(now_ms) + " with the token " +
+                             std::to_string(token) + ", which cannot be");
+  }
+  const StoreTime now = at(now_ms);
+  return {{std::string(claim.wire_id), now, now + claim.ttl, now + lease, token}, now};
 }
 
 // A row with the last token there is can never be taken again: that is no answer to a take.

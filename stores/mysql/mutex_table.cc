@@ -43,10 +43,7 @@ std::optional<Observation> take_free(Connection& connection, const Claim& claim,
   statement.run(deadline);
   if (statement.changed() == 0) return {};
   const Token token = statement.id();
-  const StoreTime now = at(token / 1'000);
-  return Observation{
-      {std::string(claim.wire_id), now, now + claim.ttl, now + claim.ttl + claim.transition, token},
-      now};
+  return granted(claim, token / 1'000, token, statement.where());
 }
 
 Answer take_one(Connection& connection, const Claim& claim, Released& released,
@@ -112,10 +109,7 @@ Answer renew_one(Connection& connection, const Claim& claim, LocalTime deadline)
     // one hears why.
     return contend_many(connection, {&claim, 1}, deadline).front();
   }
-  const StoreTime now = at(statement.id());
-  return Observation{{std::string(claim.wire_id), now, now + claim.ttl,
-                      now + claim.ttl + claim.transition, claim.token},
-                     now};
+  return granted(claim, statement.id(), claim.token, statement.where());
 }
 
 Answer contend_one(Connection& connection, const Claim& claim, Released& released,

@@ -6,6 +6,11 @@
 #include "stores/mysql/connection.h"
 
 namespace simba::mysql {
+namespace {
+
+constexpr const char* kTooLong = "holds a text or a number that is too long";
+
+}  // namespace
 
 Prepared::Prepared(Connection& connection, const Text& text)
     : connection_(connection), text_(text), statement_(mysql_stmt_init(connection.get())) {
@@ -104,8 +109,7 @@ void Prepared::run(LocalTime deadline) {
 bool Prepared::next() {
   const int got = mysql_stmt_fetch(statement_);
   if (got == 0) return true;
-  if (got == MYSQL_DATA_TRUNCATED)
-    refuse_answer(where(), "holds a text or a number that is too long");
+  if (got == MYSQL_DATA_TRUNCATED) refuse_answer(where(), kTooLong);
   if (got != MYSQL_NO_DATA) fail();
   mysql_stmt_free_result(statement_);
   return false;
@@ -124,6 +128,8 @@ std::uint64_t Prepared::number(unsigned column) const {
 std::string_view Prepared::text(unsigned column) const {
   if (is_null(column))
     refuse_answer(where(), "holds no text in column " + std::to_string(column + 1));
+  // A connection of the user's may be told not to report what did not fit.
+  if (columns_[column].length > kLongest) refuse_answer(where(), kTooLong);
   return {columns_[column].bytes.data(), columns_[column].length};
 }
 
