@@ -51,6 +51,10 @@ constexpr std::array kMeanings{
     Meaning{1040, 1040, Errc::kUnreachable, kFull, true},
     Meaning{1203, 1203, Errc::kUnreachable, kFull, true},
     Meaning{1226, 1226, Errc::kUnreachable, kFull, true},
+    Meaning{
+        number::kTooManyStatements, number::kTooManyStatements, Errc::kUnreachable,
+        "the server has no prepared statement left: raise max_prepared_stmt_count (a connection "
+        "has up to 5 of ours), or lower connections= in the URL"},
     Meaning{1044, 1044, Errc::kDenied, "this user may not use the database"},
     Meaning{1045, 1045, Errc::kDenied, kUser},
     Meaning{1129, 1130, Errc::kDenied,

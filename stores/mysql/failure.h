@@ -12,9 +12,9 @@ namespace number {
 inline constexpr unsigned kDatabaseDenied = 1044, kUnknownDatabase = 1049, kDuplicateColumn = 1060,
                           kUnknownThread = 1094, kKillDenied = 1095, kTableDenied = 1142,
                           kMissingTable = 1146, kLockWait = 1205, kDeadlock = 1213,
-                          kReadOnly = 1290, kInterrupted = 1317, kReadOnlySession = 1792,
-                          kReadOnlyMode = 1836, kStatementTime = 1969, kSelectTime = 3024,
-                          kLockDeadlock = 3058;
+                          kReadOnly = 1290, kInterrupted = 1317, kTooManyStatements = 1461,
+                          kReadOnlySession = 1792, kReadOnlyMode = 1836, kStatementTime = 1969,
+                          kSelectTime = 3024, kLockDeadlock = 3058;
 }  // namespace number
 
 // An error the server gave a statement.

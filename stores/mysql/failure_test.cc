@@ -30,8 +30,8 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
                          Row{1040, Errc::kUnreachable},   Row{1047, Errc::kUnreachable},
                          Row{2003, Errc::kUnreachable},   Row{2013, Errc::kUnreachable},
                          Row{1927, Errc::kUnreachable},   Row{1136, Errc::kUnreachable},
-                         Row{1054, Errc::kUnreachable},   Row{1690, Errc::kCorrupt},
-                         Row{4242, Errc::kCorrupt}}) {
+                         Row{1054, Errc::kUnreachable},   Row{1461, Errc::kUnreachable},
+                         Row{1690, Errc::kCorrupt},       Row{4242, Errc::kCorrupt}}) {
     EXPECT_EQ(failure(row.number, "text", there).errc(), row.code) << row.number;
   }
 }
@@ -47,7 +47,7 @@ TEST(MysqlFailure, KnowsWhichErrorsSpoilAConnection) {
   for (const unsigned number : {1290U, 1146U, 1927U, 2006U, 2013U, 1047U, 1054U, 4242U}) {
     EXPECT_TRUE(breaks_connection(number)) << number;
   }
-  for (const unsigned number : {1205U, 1213U, 1969U, 1142U, 1366U}) {
+  for (const unsigned number : {1205U, 1213U, 1461U, 1969U, 1142U, 1366U}) {
     EXPECT_FALSE(breaks_connection(number)) << number;
   }
 }

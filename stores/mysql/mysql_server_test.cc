@@ -91,6 +91,24 @@ TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
   }
 }
 
+TEST_F(MysqlServerTest, WhereNoPreparedStatementIsLeftTermsGoOnAndItIsSaidWhatToRaise) {
+  start();
+  Admin admin(server->url());
+  const auto store = open();
+  const Client client(store);
+  const Contender owner(client, "held", steady_lease());
+  ASSERT_TRUE(eventually([&] { return owner.is_owner() && owner.is_renewed(); }));
+  admin("SET GLOBAL max_prepared_stmt_count = 0");
+  EXPECT_THAT(
+      error_of([&] { take(*open(), "report", "b~1"); }),
+      AllOf(StartsWith("the store cannot be reached"), HasSubstr("raise max_prepared_stmt_count")));
+  EXPECT_THAT(error_of([&] { observe(*store, "held"); }), HasSubstr("max_prepared_stmt_count"));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(owner.is_renewed()) << "it has lost what it had";
+  EXPECT_EQ(owner.released(), 0);
+  admin("SET GLOBAL max_prepared_stmt_count = 1000");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
 TEST_F(MysqlServerTest, ALogOfStatementsIsRefusedBecauseItCannotRepeatAClock) {
   start({.config = {{"log-bin", "bin"}, {"binlog-format", "STATEMENT"}, {"server-id", "1"}},
          .environment = {}});
