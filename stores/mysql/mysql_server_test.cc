@@ -91,6 +91,34 @@ TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
   }
 }
 
+// The connection was made while it wrote: only the statement itself can tell.
+TEST_F(MysqlServerTest, ADemotedServerRefusesTheFirstRenewalAndTheFirstReleaseThatItHears) {
+  start();
+  Admin admin(server->url());
+  const std::string all = "SELECT GROUP_CONCAT(mutex, owner_id, ttl_at, version) FROM simba_mutex";
+  for (const std::string how : {"dialect=mariadb", "dialect=mysql"}) {
+    for (const bool renews : {true, false}) {
+      SCOPED_TRACE(how + (renews ? ", a renewal" : ", a release"));
+      const auto store = open("admin", how);
+      const Token token = take(*store, "held", "a~1").owner.token;
+      const Claim term{"held", "a~1", token, 0, 10s, 6s};
+      const std::string before = admin(all);
+      admin("SET GLOBAL read_only = ON");
+      EXPECT_THAT(
+          error_of([&] {
+            renews ? store->contend({&term, 1}, soon()) : store->release({&term, 1}, soon());
+          }),
+          StartsWith("the store denied"));
+      EXPECT_EQ(admin(all), before);
+      admin("SET GLOBAL read_only = OFF");
+      EXPECT_TRUE(eventually([&] {
+        return error_of([&] { renew(*store, "held", "a~1", token); }) == "none";
+      })) << "a failover is found";
+      release(*store, "held", "a~1", token);
+    }
+  }
+}
+
 TEST_F(MysqlServerTest, WhereNoPreparedStatementIsLeftTermsGoOnAndItIsSaidWhatToRaise) {
   start();
   Admin admin(server->url());
