@@ -221,7 +221,7 @@ TEST_F(MysqlBellTest, WhoBeginsToWaitWhileOthersSleepIsHeardToo) {
   EXPECT_TRUE(eventually([&] { return wakes > 0; }));
 }
 
-TEST_F(MysqlBellTest, AHundredWhoWaitInOneProcessNeedOneConnectionAndHardlyAQuery) {
+TEST_F(MysqlBellTest, AHundredWhoWaitInOneProcessShareTheConnectionThatWaits) {
   make_user();
   make_table();
   grant();
