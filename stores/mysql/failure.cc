@@ -40,6 +40,9 @@ constexpr std::string_view kLate =
     "row or the table locked; nothing was changed";
 constexpr std::string_view kChanged = "the table was changed; the next call starts anew";
 constexpr std::string_view kNothing = "nothing was changed";
+constexpr std::string_view kCharset =
+    "the table cannot hold every name: its character set should be utf8mb4, or its columns "
+    "VARBINARY";
 constexpr std::string_view kDisk = "the server's disk or memory failed or is full; see its log";
 constexpr std::string_view kTls =
     "the server is not the one that TLS should prove it to be, or speaks none; give the "
@@ -114,9 +117,8 @@ constexpr std::array kMeanings{
             "clock decided: set binlog_format to MIXED or ROW"},
     Meaning{1264, 1264, Errc::kCorrupt, "a number in the row is at the end of its range"},
     Meaning{1690, 1690, Errc::kCorrupt, "a number in the row is at the end of its range"},
-    Meaning{1366, 1366, Errc::kMisconfigured,
-            "the table cannot hold every name: its character set should be utf8mb4, or its columns "
-            "VARBINARY"},
+    Meaning{1366, 1366, Errc::kMisconfigured, kCharset},
+    Meaning{1977, 1977, Errc::kMisconfigured, kCharset},
     Meaning{1406, 1406, Errc::kMisconfigured, "a column of the table is too short", true},
     Meaning{5010, 5010, Errc::kDenied, kUnproven, true},
     Meaning{2026, 2026, Errc::kMisconfigured, kTls, true},

@@ -47,7 +47,7 @@ TEST(MysqlFailure, KnowsWhichErrorsSpoilAConnection) {
   for (const unsigned number : {1290U, 1146U, 1927U, 2006U, 2013U, 1047U, 1054U, 4242U}) {
     EXPECT_TRUE(breaks_connection(number)) << number;
   }
-  for (const unsigned number : {1205U, 1213U, 1461U, 1969U, 1142U, 1366U}) {
+  for (const unsigned number : {1205U, 1213U, 1461U, 1969U, 1142U, 1366U, 1977U}) {
     EXPECT_FALSE(breaks_connection(number)) << number;
   }
 }

@@ -244,8 +244,18 @@ TEST_F(MysqlJvmTest, ATableOfAnotherCharacterSetHoldsWhatItCan) {
     EXPECT_EQ(store->list("gr", {}, 9, soon()).at(0).mutex, name);
     release(*store, name, "\xc3\xa4~1", token);
     EXPECT_TRUE(observe(*store, name).is_free());
-    EXPECT_THAT(error_of([&] { take(*store, "\xe6\x97\xa5", "a~1"); }),
-                StartsWith("misconfigured"));
+    const std::string day = "\xe6\x97\xa5";  // it has not
+    EXPECT_THAT(error_of([&] { take(*store, day, "a~1"); }), StartsWith("misconfigured"));
+    EXPECT_THAT(error_of([&] { take(*store, "third", day + "~1"); }), StartsWith("misconfigured"));
+    const std::vector<Claim> owned{{"other", "x~1", 0, 0, 10s, 6s},
+                                   {"third", day + "~1", 0, 0, 10s, 6s}};
+    EXPECT_THAT(error_of([&] { store->contend(owned, soon()); }), StartsWith("misconfigured"));
+    const std::vector<Claim> named{{"other", "x~1", 0, 0, 10s, 6s}, {day, "x~1", 0, 0, 10s, 6s}};
+    const Answers answers = store->contend(named, soon());
+    EXPECT_EQ(observed(answers[0]).owner.id, "x~1");
+    EXPECT_TRUE(std::holds_alternative<Blocked>(answers[1])) << "it is asked alone";
+    EXPECT_EQ(row("?", "mutex"), "") << "a row of another name was made";
+    EXPECT_EQ(take(*store, "third", "a~1").owner.id, "a~1");
   });
 }
 

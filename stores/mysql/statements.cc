@@ -24,6 +24,7 @@ namespace {
 //
 //   {mutex}, {owner}     the column as bytes: collations take other spellings for the same
 //   {key}                the name of a claim, as the column compares it
+//   {holds_key}          the column can hold that name, and puts no question marks in it
 //   {as_owner}           the id of a claim, as the column holds it
 //   {token}, {most}      the column of the token, and its largest
 //   {writes}             where nothing goes before the statement: nothing is written on a replica
@@ -126,7 +127,7 @@ constexpr std::string_view kSelectMany =
 constexpr std::string_view kMakeMissing =
     "INSERT IGNORE INTO {table} (mutex, acquired_at, ttl_at, transition_at, owner_id, version)"
     " SELECT {key}, 0, 0, 0, '', 0 FROM {claims} LEFT JOIN {table} k ON k.mutex = {key}"
-    " WHERE k.mutex IS NULL;";
+    " WHERE k.mutex IS NULL AND {holds_key};";
 constexpr std::string_view kReadMany =
     "SELECT {row}, c.place, k.acquired_at >= @simba_from"
     " FROM {claims} LEFT JOIN {table} k ON k.mutex = {key}";
@@ -156,6 +157,10 @@ std::string converted(const std::string& value, const Shape::Text& type) {
   if (type.is_binary()) return value;
   return "CONVERT(CONVERT(" + value + " USING utf8mb4) USING " + type.charset + ") COLLATE " +
          type.collation;
+}
+
+std::string is_held(const std::string& value, const Shape::Text& type) {
+  return type.is_binary() ? "TRUE" : bytes_of(converted(value, type), type) + " = " + value;
 }
 
 std::string number(std::uint64_t value) { return std::to_string(value); }
@@ -247,6 +252,7 @@ std::string Statements::filled(std::string_view text) const {
   replace("{us}", kUs);
   replace("{t}", table_);
   replace("{table}", table_);
+  replace("{holds_key}", is_held("c.mutex", m));
   return sql;
 }
 
