@@ -181,14 +181,14 @@ void Connection::look_around(LocalTime deadline) {
 }
 
 bool Connection::only_reads(LocalTime deadline) {
-  Result answer = query("SELECT @@global.read_only", deadline);
+  Result answer = query("SELECT " + only_reads_sql(), deadline);
   return answer.next() && answer.number(0) != 0;
 }
 
 std::string Connection::as_the_server_reads() const {
   const bool is_mariadb = mariadb_connection(handle_) != 0;
-  return std::string(is_mariadb ? "tx_read_only" : "transaction_read_only") +
-         " = @@global.read_only";
+  return std::string(is_mariadb ? "tx_read_only" : "transaction_read_only") + " = " +
+         only_reads_sql();
 }
 
 bool Connection::is_usable() noexcept {

@@ -5,6 +5,7 @@
 
 #include "stores/mysql/connection.h"
 #include "stores/mysql/mysql_fixture.h"
+#include "stores/mysql/statements.h"
 #include "testing/servers/relay.h"
 
 // Trouble that an administrator can make and mend on a running server: each gives an error that
@@ -223,6 +224,16 @@ TEST_F(MysqlTroubleTest, AServerThatIsSlowIsNotWaitedForAndNotLeftWithTheWork) {
   EXPECT_FALSE(contender.is_owner());
   admin()("DROP TRIGGER slow_" + table);
   EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+// MariaDB 12 tells in words what was a number.
+TEST_F(MysqlTroubleTest, ReadOnlyIsUnderstoodAsEachServerTellsIt) {
+  for (const char* no : {"0", "'0'", "'OFF'", "FALSE", "@@global.read_only"}) {
+    EXPECT_EQ(admin()("SELECT " + only_reads_sql(no)), "0") << no;
+  }
+  for (const char* yes : {"1", "'1'", "'ON'", "'NO_LOCK'", "'NO_LOCK_NO_ADMIN'", "TRUE"}) {
+    EXPECT_EQ(admin()("SELECT " + only_reads_sql(yes)), "1") << yes;
+  }
 }
 
 TEST_F(MysqlTroubleTest, AProgramThatIsStartedInheritsNoConnection) {

@@ -216,6 +216,10 @@ Statements::Statements(const Endpoint& endpoint, const Shape& its_shape)
   prepared.push_back({filled(kObserveOne), "s", kRowColumns});
 }
 
+std::string only_reads_sql(const std::string& value) {
+  return "CAST(" + value + " AS CHAR) NOT IN ('0', 'OFF')";
+}
+
 std::string Statements::filled(std::string_view text) const {
   const Shape::Text& m = shape.mutex;
   const Shape::Text& o = shape.owner;
@@ -226,7 +230,7 @@ std::string Statements::filled(std::string_view text) const {
   };
   replace("{take}",
           std::string(token ? kTakeWithToken : kTakeWithVersion) + std::string(kTakeRest));
-  replace("{writes}", shape.is_mariadb ? "" : " AND NOT @@global.read_only");
+  replace("{writes}", shape.is_mariadb ? "" : " AND NOT (" + only_reads_sql() + ")");
   replace("{won}", kWon);
   replace("{again}", kAgain);
   replace("{taken}", kTaken);
@@ -248,11 +252,11 @@ std::string Statements::filled(std::string_view text) const {
   replace("{k.mutex}", bytes_of("k.mutex", m));
   replace("{k.owner}", bytes_of("k.owner_id", o));
   replace("{key}", converted("c.mutex", m));
+  replace("{holds_key}", is_held("c.mutex", m));
   replace("{as_owner}", converted("c.owner", o));
   replace("{us}", kUs);
   replace("{t}", table_);
   replace("{table}", table_);
-  replace("{holds_key}", is_held("c.mutex", m));
   return sql;
 }
 

@@ -12,6 +12,10 @@
 
 namespace simba::mysql {
 
+// Whether the server only reads. Up to MariaDB 11 and in MySQL read_only is 0 or 1, later it is a
+// text: OFF, or how much is refused.
+std::string only_reads_sql(const std::string& value = "@@global.read_only");
+
 // What a statement has to know of the server and of the table it finds there.
 struct Shape {
   struct Text {
