@@ -16,7 +16,9 @@ using ::testing::StartsWith;
 // What a JVM contender does, in the order of its repository.
 class Jvm {
  public:
-  Jvm(const MysqlOptions& options, std::string table) : db_(options), table_(std::move(table)) {}
+  enum class Kind { kBefore33, kSince33 };  // raises tokens, or does not know of them
+  Jvm(const MysqlOptions& options, std::string table, Kind kind = Kind::kBefore33)
+      : db_(options), table_(std::move(table)), kind_(kind) {}
 
   // false: the row is there.
   bool try_init(const std::string& mutex) {
@@ -33,9 +35,15 @@ class Jvm {
   bool acquire(const std::string& mutex, const std::string& id, int ttl = 10'000,
                int transition = 6'000) {
     const std::string now = "CAST(UNIX_TIMESTAMP(CURRENT_TIMESTAMP(3)) * 1000 AS UNSIGNED)";
+    // Assigned from left to right: before the owner.
+    const std::string token = kind_ == Kind::kBefore33
+                                  ? ""
+                                  : "fencing_token = IF(owner_id = '" + id +
+                                        "' AND transition_at > " + now +
+                                        ", fencing_token, fencing_token + 1), ";
     db_("BEGIN");
-    db_("UPDATE " + table_ + " SET acquired_at = " + now + ", ttl_at = " + now + " + " +
-        std::to_string(ttl) + ", transition_at = " + now + " + " +
+    db_("UPDATE " + table_ + " SET " + token + "acquired_at = " + now + ", ttl_at = " + now +
+        " + " + std::to_string(ttl) + ", transition_at = " + now + " + " +
         std::to_string(ttl + transition) + ", owner_id = '" + id +
         "', version = version + 1 WHERE mutex = '" + mutex + "' AND (transition_at < " + now +
         " OR (owner_id = '" + id + "' AND transition_at > " + now + "))");
@@ -54,6 +62,7 @@ class Jvm {
  private:
   Admin db_;
   const std::string table_;
+  const Kind kind_;
 };
 
 class MysqlJvmTest : public MysqlTest {
@@ -106,6 +115,31 @@ TEST_F(MysqlJvmTest, ContendersOfBothExcludeEachOtherOnANewTable) {
   with_each_dialect([&](const auto& store) {
     make_table();
     expect_exclusion(store);
+  });
+}
+
+TEST_F(MysqlJvmTest, TokensGrowFromTermToTermOfBoth) {
+  with_each_dialect([&](const auto& store) {
+    make_table();
+    Jvm other(options(), table, Jvm::Kind::kSince33);
+    other.try_init("report");
+    const auto stored = [&] { return std::stoull(row("report", "fencing_token")); };
+    Token last = 0;
+    for (int round = 0; round < 3; ++round) {
+      EXPECT_TRUE(other.acquire("report", "jvm"));
+      const Token theirs = stored();
+      EXPECT_GT(theirs, last);
+      EXPECT_TRUE(other.acquire("report", "jvm")) << "its renewal";
+      EXPECT_EQ(stored(), theirs) << "of one term";
+      EXPECT_EQ(take(*store, "report", "cpp~1").owner.token, theirs) << "who owns it, and as what";
+      other.release("report", "jvm");
+      EXPECT_EQ(stored(), theirs);
+      last = take(*store, "report", "cpp~1").owner.token;
+      EXPECT_GT(last, theirs);
+      EXPECT_EQ(renew(*store, "report", "cpp~1", last).owner.token, last);
+      EXPECT_EQ(stored(), last);
+      release(*store, "report", "cpp~1", last);
+    }
   });
 }
 
