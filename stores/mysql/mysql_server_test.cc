@@ -213,8 +213,9 @@ class MysqlTlsTest : public MysqlServerTest {
     files->make("elsewhere", "ca", "DNS:db.example.com");
     files->make("client", "ca", "DNS:client");
   }
-  void start_with(const std::string& certificate) {
-    server = std::make_unique<MariadbServer>();
+  void start_with(const std::string& certificate,
+                  const std::map<std::string, std::string>& config = {}) {
+    server = std::make_unique<MariadbServer>(MariadbSettings{.config = config, .environment = {}});
     const auto add = [&](const std::filesystem::path& file) {
       return server->add_file(file, file.filename()).string();
     };
@@ -304,6 +305,35 @@ TEST_F(MysqlTlsTest, APluginThatHandsThePasswordOverNeedsAServerThatIsProven) {
     EXPECT_THAT(error_through("sslmode=disable"), is_refused);
     relay.mend();
   }
+}
+
+// A full server says so at once, before TLS could prove who says it.
+TEST_F(MysqlTlsTest, AFullServerIsOutOfReachUntilSomebodyGoesAndItIsSaidWhy) {
+  start_with("server", {{"max-connections", "10"}});
+  Admin admin(server->url());
+  admin("CREATE USER plain");  // for whom no connection is kept back
+  admin("GRANT SELECT, INSERT, UPDATE, CREATE ON simba_db.* TO plain");
+  const Client client(open_mysql(options(url(root("ca"), "plain"))));
+  const Contender owner(client, "held", steady_lease());
+  ASSERT_TRUE(eventually([&] { return owner.is_owner() && owner.is_renewed(); }));
+  std::vector<std::unique_ptr<Admin>> others;
+  const std::string full = [&] {
+    try {
+      while (others.size() < 10) others.push_back(std::make_unique<Admin>(server->url("plain")));
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string("there is room");
+  }();
+  ASSERT_THAT(full, HasSubstr("Too many connections"));
+  const auto store = open_mysql(options(url(root("ca") + "&connect_timeout=9", "plain")));
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("max_connections"),
+                    HasSubstr("connections=")));
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(owner.is_renewed()) << "who is in goes on";
+  EXPECT_EQ(owner.released(), 0);
+  others.clear();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
 TEST_F(MysqlTlsTest, AServerThatIsKilledDoesNotKillItsClients) {
