@@ -12,10 +12,13 @@ class GaleraTest : public ::testing::Test {
  protected:
   void SetUp() override {
     try {
-      cluster = std::make_unique<servers::GaleraCluster>();
+      servers::need_galera();
     } catch (const servers::Unavailable& reason) {
       GTEST_SKIP() << reason.what();
     }
+  }
+  void start(const servers::GaleraCluster::Environments& environments = {}) {
+    cluster = std::make_unique<servers::GaleraCluster>(environments);
   }
   MysqlOptions options(std::size_t node) {
     MysqlOptions made = mysql_options(cluster->node(node).url());
@@ -30,6 +33,7 @@ class GaleraTest : public ::testing::Test {
 
 // One test, because a cluster takes seconds to start.
 TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
+  start();
   std::vector<std::shared_ptr<Store>> stores;
   for (std::size_t i = 0; i < 3; ++i) stores.push_back(open(i));
 
@@ -123,6 +127,52 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
       },
       60s))
       << error;
+}
+
+// docs/mysql.md asks for clocks that differ by less than the guard. Here one is a minute ahead.
+TEST_F(GaleraTest, WhereTheClocksOfNodesDifferOneOfThemAloneHoldsAndSeveralDoNot) {
+  start({{{}, {"LD_PRELOAD=" SIMBA_SHIFT_CLOCK, "SIMBA_TEST_CLOCK_SHIFT=60"}, {}}});
+  const auto behind = open(0), ahead = open(1), beside = open(2);
+  const auto is_seen_by = [](Store& store, const std::string& mutex, const Observation& held) {
+    return eventually([&] { return observe(store, mutex).owner.id == held.owner.id; });
+  };
+
+  // Of one node only its own clock counts, whatever it is: who is refused is refused for the whole
+  // lease. So too where nodes agree.
+  for (Store* node : {behind.get(), ahead.get()}) {
+    const std::string mutex = node == ahead.get() ? "ahead" : "behind";
+    const Observation first = observed(contend(*node, {mutex, "a~1", 0, 0, 4s, 2s}));
+    ASSERT_EQ(first.owner.id, "a~1");
+    Observation refused = first, next;
+    ASSERT_TRUE(eventually([&] {
+      next = take(*node, mutex, "b~1");
+      if (next.owner.id == "a~1") refused = next;
+      return next.owner.id == "b~1";
+    }));
+    EXPECT_LE(refused.now, first.owner.transition_at);
+    EXPECT_GE(*next.owner.acquired_at, first.owner.transition_at) << "the lease was cut short";
+    EXPECT_GT(next.owner.token, first.owner.token);
+  }
+  const Observation agreed = take(*behind, "agreed", "a~1");
+  ASSERT_TRUE(is_seen_by(*beside, "agreed", agreed));
+  EXPECT_EQ(take(*beside, "agreed", "b~1").owner.id, "a~1");
+
+  // The one ahead takes away what the other has just given.
+  const Observation given = take(*behind, "report", "a~1");
+  ASSERT_EQ(given.owner.id, "a~1");
+  ASSERT_TRUE(is_seen_by(*ahead, "report", given));
+  const Observation taken = take(*ahead, "report", "b~1");
+  EXPECT_EQ(taken.owner.id, "b~1") << "the lease of a~1 has 16 s to run";
+  EXPECT_GT(taken.owner.token, given.owner.token) << "a fence keeps a~1 out all the same";
+  // And what it gave itself is kept for a minute too long.
+  ASSERT_TRUE(is_seen_by(*behind, "report", taken));
+  const Observation kept = take(*behind, "report", "c~1");
+  EXPECT_EQ(kept.owner.id, "b~1");
+  EXPECT_GT(kept.owner.transition_at - kept.now, 50s);
+
+  // A token is at least the clock: of a row that was deleted it may be less than the last one was.
+  Admin(options(0))("DELETE FROM simba_mutex WHERE mutex = 'report'");
+  EXPECT_LT(take(*behind, "report", "d~1").owner.token, taken.owner.token);
 }
 
 }  // namespace

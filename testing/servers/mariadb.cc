@@ -135,12 +135,13 @@ void need_galera() {
   if (!fs::exists(kGalera)) throw Unavailable("there is no Galera library (Debian: galera-4)");
 }
 
-GaleraCluster::GaleraCluster() {
+GaleraCluster::GaleraCluster(const Environments& environments) {
   need_galera();
   for (std::size_t i = 0; i < kNodes; ++i) {
     group_ports_.push_back(std::make_unique<Port>());
     transfer_ports_.push_back(std::make_unique<Port>());
-    nodes_.push_back(std::make_unique<MariadbServer>());
+    nodes_.push_back(std::make_unique<MariadbServer>(
+        MariadbSettings{.config = {}, .environment = environments.at(i)}));
     nodes_[i]->recipe().patience = 60s;
   }
   for (std::size_t i = 0; i < kNodes; ++i) configure(i);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -58,7 +59,10 @@ class GaleraCluster {
  public:
   static constexpr std::size_t kNodes = 3;
 
-  GaleraCluster();  // and starts them
+  // What each node has in its environment, NAME=value.
+  using Environments = std::array<std::vector<std::string>, kNodes>;
+
+  explicit GaleraCluster(const Environments& environments = {});  // and starts them
 
   MariadbServer& node(std::size_t i) { return *nodes_.at(i); }
   // After a node was stopped or killed: it joins the others.
