@@ -1,8 +1,10 @@
-// MariaDB: what the doorbell is worth. The store as it is, against the same one that only polls, at
-// the library's own pace and at one that is as quick.
-#include <cstdlib>
+// MariaDB: what the doorbell is worth. The store as it is, against the same one that only polls: at
+// the library's own pace, at one that is as quick, and at one that begins quick and backs off.
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +20,15 @@
 namespace simba::bench {
 namespace {
 
-constexpr milliseconds kSlow{1'000}, kQuick{5};
+// The first poll comes after `first`, each further one after twice as long, until it is `most`.
+struct Pace {
+  std::string_view name;
+  milliseconds first, most;
+};
+constexpr Pace kSlow{"1000", milliseconds{1'000}, milliseconds{1'000}};
+constexpr Pace kQuick{"5", milliseconds{5}, milliseconds{5}};
+constexpr Pace kAdaptive{"5-to-1000", milliseconds{5}, milliseconds{1'000}};
+constexpr std::array kPaces{kSlow, kQuick, kAdaptive};
 constexpr int kWaiters = 100;
 constexpr double kGame = 30;  // seconds: a poll is once a second
 constexpr double kSettleMs = 6'000, kIdleSeconds = 10;
@@ -55,26 +65,27 @@ class Deaf : public Store {
 
 Client hearing(const std::string& url) { return Client(open_mysql(mysql_options(url))); }
 
-Client polling(const std::string& url, milliseconds pace) {
+Client polling(const std::string& url, const Pace& pace) {
   ClientOptions options;
-  options.contend.safety_poll = pace;
+  options.contend.safety_poll = pace.most;
+  if (pace.first < pace.most) options.contend.first_poll = pace.first;
   return Client(std::make_shared<Deaf>(open_mysql(mysql_options(url))), options);
 }
 
 // Polling is the raw loop of these games.
-Balls make_balls(const std::string& url, milliseconds pace) {
+Balls make_balls(const std::string& url, const Pace& pace) {
   const Client hears = hearing(url), polls = polling(url, pace);
-  const std::string way = std::to_string(pace.count());
+  const std::string way(pace.name);
   return {our_ball(polls, "polled-" + way), our_ball(hears, "heard-" + way),
           our_ball(polls, "polled-again-" + way), our_ball(hears, "heard-again-" + way)};
 }
 
 // The other one waits by then, and the release comes in the middle between two of its polls.
-double hold_ms(milliseconds pace) { return 20 + static_cast<double>(pace.count()) / 2; }
+double hold_ms(const Pace& pace) { return 20 + static_cast<double>(pace.most.count()) / 2; }
 
-void add_hand_over(const std::string& url, milliseconds pace, const Settings& settings,
+void add_hand_over(const std::string& url, const Pace& pace, const Settings& settings,
                    Report& report) {
-  const std::string way = std::to_string(pace.count()), board = settings.file("board-" + way);
+  const std::string way(pace.name), board = settings.file("board-" + way);
   const Duel duel = play_catch(make_balls(url, pace), board,
                                {settings.program, "--peer", "mysql-doorbell", url, way, board},
                                kGame, hold_ms(pace));
@@ -127,7 +138,9 @@ void add_idle(const servers::MariadbServer& server, int processes, Report& repor
   row.ours = ask(hearing);
   row.raw = ask([](const std::string& url) { return polling(url, kSlow); });
   row.note = "queries; raw polls every 1000 ms; every 5 ms it asks " +
-             fixed(ask([](const std::string& url) { return polling(url, kQuick); }), 0);
+             fixed(ask([](const std::string& url) { return polling(url, kQuick); }), 0) +
+             ", every 5 to 1000 ms " +
+             fixed(ask([](const std::string& url) { return polling(url, kAdaptive); }), 0);
   report.add(row);
 }
 
@@ -139,9 +152,7 @@ void mysql_doorbell(const Settings& settings, Report& report) {
   const auto server =
       start_server<servers::MariadbServer>("mysql hand-over, raw polls", report, chosen);
   if (!server) return;
-  for (const milliseconds pace : {kSlow, kQuick}) {
-    add_hand_over(server->url(), pace, settings, report);
-  }
+  for (const Pace& pace : kPaces) add_hand_over(server->url(), pace, settings, report);
   const auto holder = open_mysql(mysql_options(server->url()));
   const Claim claim{"held", "holder~1", 0, 0, milliseconds{600'000}, milliseconds{6'000}};
   holder->contend({&claim, 1}, BootClock::now() + milliseconds{10'000});
@@ -149,8 +160,11 @@ void mysql_doorbell(const Settings& settings, Report& report) {
 }
 
 int mysql_doorbell_peer(char** arguments) {
-  const milliseconds pace{std::atoi(arguments[1])};
-  play_along(make_balls(arguments[0], pace), arguments[2], arguments[3], hold_ms(pace));
+  const std::string_view name = arguments[1];
+  const auto* pace = std::find_if(kPaces.begin(), kPaces.end(),
+                                  [&](const Pace& each) { return each.name == name; });
+  expect(pace != kPaces.end(), "there is no such pace");
+  play_along(make_balls(arguments[0], *pace), arguments[2], arguments[3], hold_ms(*pace));
   return 0;
 }
 
