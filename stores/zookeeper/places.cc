@@ -15,7 +15,18 @@ std::string join(std::string_view mutex, std::string_view name) {
   return both.append(mutex).append(1, '/').append(name);
 }
 
+// No mutex has a '/' in its name.
+std::size_t end_of_mutex(const Places::Key& key) { return key.find('/'); }
+
 }  // namespace
+
+std::string_view Places::Entry::mutex() const {
+  return std::string_view(*key).substr(0, end_of_mutex(*key));
+}
+
+Place Places::Entry::place() const {
+  return {std::string(mutex()), key->substr(end_of_mutex(*key) + 1), name, token, session};
+}
 
 std::size_t Places::NodeHash::operator()(const Node& node) const {
   const std::hash<std::string_view> hash;
@@ -23,11 +34,11 @@ std::size_t Places::NodeHash::operator()(const Node& node) const {
 }
 
 std::size_t Places::NodeHash::operator()(const Entry* entry) const {
-  return (*this)(Node{entry->place.mutex, entry->place.name});
+  return (*this)(Node{entry->mutex(), entry->name});
 }
 
 bool Places::NodeEqual::operator()(const Node& node, const Entry* entry) const {
-  return node.name == entry->place.name && node.mutex == entry->place.mutex;
+  return node.name == entry->name && node.mutex == entry->mutex();
 }
 
 Places::Key Places::key(std::string_view mutex, std::string_view wire_id) {
@@ -51,7 +62,7 @@ Places::Entry* Places::at_node(std::string_view mutex, std::string_view node) co
 
 bool Places::runs(const Entry* entry, Token token, LocalTime now) const {
   return entry && entry->granted && !entry->evicted && !entry->leaving &&
-         entry->term.expires >= now && (token == 0 || entry->place.token == token);
+         entry->term.expires >= now && (token == 0 || entry->token == token);
 }
 
 // --- when they end
@@ -83,7 +94,7 @@ std::vector<Place> Places::take_expired(LocalTime now, LocalTime again) {
     Entry& entry = *by_end_.begin()->second;
     if (entry.renewals == 0) {
       entry.leaving = true;
-      over.push_back(entry.place);
+      over.push_back(entry.place());
       move_end(entry, again);
     } else {
       // Its answer comes within a call's deadline, and then this is looked at again.
@@ -138,7 +149,7 @@ std::vector<Lost> Places::take_lost(LocalTime now) {
     if (doubtful.doubt == Doubt::kUnderWay) continue;
     if (doubtful.until <= now) {
       doubtful = {Doubt::kGivenUp, kNever};
-      const std::size_t slash = id.find('/');  // no mutex has one in its name
+      const std::size_t slash = end_of_mutex(id);
       lost.push_back({id.substr(0, slash), id.substr(slash + 1)});
     }
     next_lost_ = std::min(next_lost_, doubtful.until);
@@ -170,7 +181,9 @@ void Places::add(const Place& place, milliseconds lease, LocalTime now) {
     entry = {};
   }
   entry.key = &it->first;
-  entry.place = place;
+  entry.name = place.name;
+  entry.token = place.token;
+  entry.session = place.session;
   entry.lease = lease;
   entry.asked = now;
   entry.watches = watches;
@@ -228,7 +241,7 @@ void Places::leave(std::string_view mutex, std::string_view wire_id) {
 std::optional<Place> Places::find(std::string_view mutex, std::string_view wire_id) const {
   const std::lock_guard lock(guard_);
   const Entry* entry = get(mutex, wire_id);
-  return entry ? std::optional(entry->place) : std::nullopt;
+  return entry ? std::optional(entry->place()) : std::nullopt;
 }
 
 bool Places::is_empty() const {
@@ -239,8 +252,8 @@ bool Places::is_empty() const {
 std::optional<std::string> Places::any_node() const {
   const std::lock_guard lock(guard_);
   if (nodes_.empty()) return std::nullopt;
-  const Place& place = (*nodes_.begin())->place;
-  return join(place.mutex, place.name);
+  const Entry& entry = **nodes_.begin();
+  return join(entry.mutex(), entry.name);
 }
 
 std::optional<std::pair<Place, Term>> Places::at(std::string_view mutex,
@@ -253,7 +266,7 @@ std::optional<std::pair<Place, Term>> Places::at(std::string_view mutex,
     term.acquired = entry->asked;
     term.expires = term.ttl_end = entry->asked + entry->lease;
   }
-  return std::pair(entry->place, term);
+  return std::pair(entry->place(), term);
 }
 
 // --- terms
@@ -349,12 +362,9 @@ void Places::drop_watch(const Key& id, LocalTime now) {
 // The driver goes on watching the node until it changes.
 void Places::unwatch(Entry& entry) {
   entry.deaf = false;
-  if (entry.watched.empty()) return;
-  const auto [from, to] = watched_.equal_range(join(entry.place.mutex, entry.watched));
-  for (auto it = from; it != to; ++it) {
-    if (it->second == &entry) it->second = nullptr;
+  if (Watched::value_type* watched = std::exchange(entry.watched, nullptr)) {
+    watched->second = nullptr;
   }
-  entry.watched.clear();
 }
 
 bool Places::has_room(const std::string& node) {
@@ -370,14 +380,13 @@ Places::Hearing Places::watch_node(std::string_view mutex, std::string_view wire
                                    std::string_view node) {
   const std::lock_guard lock(guard_);
   Entry* entry = get(mutex, wire_id);
-  if (!entry || entry->watched == node) return Hearing::kAlready;
-  unwatch(*entry);
   std::string path = join(mutex, node);
+  if (!entry || (entry->watched && entry->watched->first == path)) return Hearing::kAlready;
+  unwatch(*entry);
   entry->deaf = !has_room(path);
   if (entry->deaf) return Hearing::kFull;
-  entry->watched = node;
+  entry->watched = &*watched_.emplace(std::move(path), entry);
   entry->missed = false;
-  watched_.emplace(std::move(path), entry);
   return Hearing::kNew;
 }
 
@@ -393,8 +402,8 @@ Places::Hearing Places::watch_leader(std::string_view mutex, std::string_view no
 void Places::forget_node(std::string_view mutex, std::string_view wire_id) {
   const std::lock_guard lock(guard_);
   Entry* entry = get(mutex, wire_id);
-  if (!entry || entry->watched.empty()) return;
-  const std::string path = join(mutex, entry->watched);
+  if (!entry || !entry->watched) return;
+  const std::string path = entry->watched->first;
   unwatch(*entry);
   const auto [from, to] = watched_.equal_range(path);
   if (std::any_of(from, to, [](const auto& each) { return each.second != nullptr; })) return;
@@ -417,7 +426,7 @@ std::vector<Places::Key> Places::changed(std::string_view mutex, std::string_vie
   for (auto it = from; it != to; ++it) {
     if (!it->second) continue;
     Entry& entry = *it->second;
-    entry.watched.clear();
+    entry.watched = nullptr;
     entry.missed = entry.watches == 0;
     waiters.push_back(*entry.key);
   }

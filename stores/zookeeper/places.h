@@ -147,15 +147,20 @@ class Places {
   std::optional<Line> take_line(std::string_view mutex, std::string_view wire_id, LocalTime now);
 
  private:
+  struct Entry;
+  using Watched = std::unordered_multimap<std::string, Entry*>;
+  // Thousands may wait: what stands in a table already is not kept again.
   struct Entry {
-    Place place;
+    const Key* key = nullptr;  // its own, in entries_
+    std::string name;          // of the node
+    Token token = 0;
+    std::int64_t session = 0;
     Term term;
     milliseconds lease{};
     LocalTime ends = LocalTime::max();  // where it stands in by_end_
     LocalTime asked{};
-    std::string watched;  // the name of the node before it
+    Watched::value_type* watched = nullptr;  // the node before it, in watched_
     std::unique_ptr<std::pair<LocalTime, Line>> line;
-    const Key* key = nullptr;  // its own, in entries_
     unsigned watches = 0;
     unsigned renewals = 0;
     bool granted = false;
@@ -163,6 +168,9 @@ class Places {
     bool leaving = false;
     bool missed = false;
     bool deaf = false;
+
+    std::string_view mutex() const;
+    Place place() const;
   };
   struct Doubtful {
     Doubt doubt = Doubt::kNone;
@@ -199,8 +207,8 @@ class Places {
   std::set<std::pair<LocalTime, Entry*>> by_end_;          // guarded by guard_
   std::unordered_set<Entry*, NodeHash, NodeEqual> nodes_;  // guarded by guard_
   // "MUTEX/NODE" to waiters; null: nobody waits for it any more, but it is still watched.
-  std::unordered_multimap<std::string, Entry*> watched_;  // guarded by guard_
-  std::size_t watched_bytes_ = 0;                         // guarded by guard_
+  Watched watched_;                           // guarded by guard_
+  std::size_t watched_bytes_ = 0;             // guarded by guard_
   std::unordered_map<Key, unsigned> early_;   // guarded by guard_; watches without a place
   std::unordered_map<Key, Doubtful> doubts_;  // guarded by guard_
   LocalTime next_lost_ = LocalTime::max();    // guarded by guard_; none of doubts_ is due before
