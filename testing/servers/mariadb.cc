@@ -140,6 +140,7 @@ GaleraCluster::GaleraCluster(const Environments& environments) {
   for (std::size_t i = 0; i < kNodes; ++i) {
     group_ports_.push_back(std::make_unique<Port>());
     transfer_ports_.push_back(std::make_unique<Port>());
+    copy_ports_.push_back(std::make_unique<Port>());
     nodes_.push_back(std::make_unique<MariadbServer>(
         MariadbSettings{.config = {}, .environment = environments.at(i)}));
     nodes_[i]->recipe().patience = 60s;
@@ -174,6 +175,9 @@ void GaleraCluster::configure(std::size_t i) {
   one.configure("wsrep-cluster-address", "gcomm://" + all);
   one.configure("wsrep-node-address", "127.0.0.1:" + mine);
   one.configure("wsrep-sst-method", "rsync");
+  // Else all clusters of a machine would take 4444.
+  one.configure("wsrep-sst-receive-address",
+                "127.0.0.1:" + std::to_string(copy_ports_[i]->number()));
   one.configure("binlog-format", "ROW");
   one.configure("innodb-autoinc-lock-mode", "2");
   // A machine that stands still for less than eight seconds divides no cluster; as long does it

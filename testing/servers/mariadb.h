@@ -72,7 +72,8 @@ class GaleraCluster {
   void configure(std::size_t i);
   bool is_synced(std::size_t i) const;
 
-  std::vector<std::unique_ptr<Port>> group_ports_, transfer_ports_;
+  // For what they tell each other, the writes that one has missed, and a copy of all.
+  std::vector<std::unique_ptr<Port>> group_ports_, transfer_ports_, copy_ports_;
   std::vector<std::unique_ptr<MariadbServer>> nodes_;
 };
 
