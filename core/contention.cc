@@ -11,7 +11,7 @@ namespace simba::core {
 
 Contention::Contention(std::string label, std::shared_ptr<const Rules> rules, bool queues,
                        Executor& executor)
-    : label_(std::move(label)), rules_(std::move(rules)), queues_(queues), executor_(executor) {}
+    : label_(std::move(label)), rules_(std::move(rules)), executor_(executor), queues_(queues) {}
 
 // --- events
 // ---------------------------------------------------------------------------------------

@@ -205,13 +205,13 @@ class Contention {
   const std::shared_ptr<const Rules> rules_;
   const ContendOptions& options_ = rules_->options;
   const Timing& timing_ = rules_->timing;
-  const bool queues_;
   Executor& executor_;  // for its randomness alone
+  const bool queues_;
 
   Phase phase_ = Phase::kIdle;
   Goal goal_ = Goal::kKeep;
-  bool stop_ = false;
   LocalTime stop_by_ = LocalTime::max();  // whatever the store does
+  bool stop_ = false;
   bool left_work_ = false;
   bool pushed_ = false;
   bool tells_ = true;
@@ -223,17 +223,17 @@ class Contention {
   bool has_asked_ = false;     // until then hints do not hurry it
   bool leaves_trace_ = false;  // the store may know the wire id although nobody told us so
   bool woken_ = false;         // while a call was under way
-  LocalTime give_up_at_ = LocalTime::max();
   CallKind due_kind_ = CallKind::kTake;
+  LocalTime give_up_at_ = LocalTime::max();
   LocalTime due_ = LocalTime::max();
   std::optional<Call> call_;
   std::uint64_t last_number_ = 0;
   unsigned failures_ = 0;
   unsigned useless_grants_ = 0;          // one after the other
   unsigned free_looks_ = 0;              // of an observer, one after the other
-  std::optional<std::uint64_t> jitter_;  // of the next take
   unsigned refusals_ = 0;                // of this attempt
   nanoseconds pause_{};                  // drawn at the last of them
+  std::optional<std::uint64_t> jitter_;  // of the next take
 
   std::optional<TermTimes> term_;
   LocalTime grace_end_ = LocalTime::max();
