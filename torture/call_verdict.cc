@@ -31,6 +31,9 @@ LeaseRules lease_rules(const Plan& plan, const Outcome& outcome, bool forgets) {
   if (forgets) rules.forgets = periods(outcome, FaultKind::kFailover, plan.lease());
   if (store.may_forget_release) {
     rules.revives = periods(outcome, FaultKind::kServerKill, plan.lease());
+    // What was not on the disk was not sent to the standby either.
+    const auto failovers = periods(outcome, FaultKind::kFailover, plan.lease());
+    rules.revives.insert(rules.revives.end(), failovers.begin(), failovers.end());
     if (!store.is_ours) rules.revives = {{LocalTime::min(), LocalTime::max()}};
   }
   for (const Fault& fault : outcome.faults) {

@@ -1,6 +1,7 @@
 #include "torture/linear.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "torture/order_search.h"
 
@@ -43,8 +44,8 @@ std::vector<Call> culprits(std::vector<Call> calls, const LeaseRules& rules, Loc
   for (std::size_t kept = 4; kept < calls.size(); kept *= 2) {
     std::vector<Call> some = calls;
     std::size_t heard = 0;
-    for (auto call = some.rbegin(); call != some.rend(); ++call) {
-      if (is_heard(*call) && ++heard > kept) mute(*call);
+    for (Call& call : std::ranges::reverse_view(some)) {
+      if (is_heard(call) && ++heard > kept) mute(call);
     }
     if (!has_none(some)) continue;
     found = std::move(some);

@@ -22,7 +22,7 @@ struct StoreRules {
   nanoseconds old_question{}, old_refusal{};
   bool is_old_after_failover_only = false;
   // docs/postgres.md: a release need not be on the disk when it is answered. A server that dies
-  // then has the owner back, until the end of its lease.
+  // then, or the standby that takes its place, has the owner back, until the end of its lease.
   bool may_forget_release = false;
   bool is_ours = false;  // nobody but us kills the server, or sets its clock
 };

@@ -278,8 +278,10 @@ TEST_F(VerdictTest, WhatAStoreTellsOfThePastIsJudgedByIt) {
   EXPECT_TRUE(judge(plan, outcome).violations.empty()) << "somebody may have killed it";
   outcome.rules.is_ours = true;
   EXPECT_EQ(judge(plan, outcome).violations.size(), 1U) << "nobody did";
-  outcome.faults.push_back({FaultKind::kServerKill, -1, at(250), at(280)});
-  EXPECT_TRUE(judge(plan, outcome).violations.empty());
+  for (const FaultKind kind : {FaultKind::kServerKill, FaultKind::kFailover}) {
+    outcome.faults = {{kind, -1, at(250), at(280)}};
+    EXPECT_TRUE(judge(plan, outcome).violations.empty());
+  }
 }
 
 TEST_F(VerdictTest, CallsThatFoundNoRoomAreSaidToBeMissing) {
