@@ -108,7 +108,9 @@ void MariadbServer::set_words(const std::vector<std::string>& more) {
     words.insert(words.end(), {"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
                                "--sync-frm=OFF"});
   }
-  for (const auto& [name, value] : settings_.config) words.push_back("--" + name + '=' + value);
+  for (const auto& [name, value] : settings_.config) {
+    words.push_back(std::string("--").append(name).append(1, '=').append(value));
+  }
   words.insert(words.end(), more.begin(), more.end());
 }
 

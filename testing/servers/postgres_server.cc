@@ -184,18 +184,18 @@ void PostgresServer::follow(const PostgresServer& primary, const std::string& na
   settings_.config["primary_conninfo"] = where + " application_name=" + name;
   const fs::path config = directory_.path() / kConfig;
   write_config(config);
-  recipe().command.words = {
-      "sh",
-      "-c",
-      "rm -rf \"$1\" && \"$2\" -D \"$1\" -d \"$3\" -c fast -N && cp \"$4\" \"$1/$5\" && "
-      ": >\"$1/standby.signal\" && exec \"$6\" -D \"$1\"",
-      "follow",
-      data().string(),
-      program("pg_basebackup"),
-      where,
-      config.string(),
-      kConfig,
-      program("postgres")};
+  constexpr const char* kCopyAndFollow = R"(rm -rf "$1" && "$2" -D "$1" -d "$3" -c fast -N &&
+    cp "$4" "$1/$5" && : >"$1/standby.signal" && exec "$6" -D "$1")";
+  recipe().command.words = {"sh",
+                            "-c",
+                            kCopyAndFollow,
+                            "follow",
+                            data().string(),
+                            program("pg_basebackup"),
+                            where,
+                            config.string(),
+                            kConfig,
+                            program("postgres")};
 }
 
 void PostgresServer::promote() const {

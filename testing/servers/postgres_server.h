@@ -56,7 +56,7 @@ class PostgresServer : public Server {
  private:
   void make_cluster() const;
   std::filesystem::path data() const { return directory_.path() / "pg/data"; }
-  void write_config(const std::filesystem::path& file) const;
+  void write_config(const std::filesystem::path& where) const;
 
   PostgresSettings settings_;
   Directory directory_;
