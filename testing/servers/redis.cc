@@ -287,12 +287,8 @@ void RedisCluster::start() {
     (*masters_[i])({"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     (*masters_[i])({"CLUSTER", "ADDSLOTSRANGE", std::to_string(from), std::to_string(to - 1)});
   }
-  // Again and again: on a busy machine two do not meet in the time they have for it, and forget it.
   await("the cluster", [&] {
-    for (const auto& master : masters_) {
-      (*masters_[0])({"CLUSTER", "MEET", "127.0.0.1", std::to_string(master->port()),
-                      std::to_string(master->bus_port())});
-    }
+    for (std::size_t i = 1; i < masters_.size(); ++i) introduce(*masters_[i]);
     return std::all_of(masters_.begin(), masters_.end(), [](const auto& master) {
       const std::string info = (*master)({"CLUSTER", "INFO"});
       return info.find("cluster_state:ok") != info.npos &&
@@ -301,17 +297,26 @@ void RedisCluster::start() {
   });
 }
 
+// Whom the first one does not know, nor is about to meet: on a busy machine two do not meet in the
+// time they have for it, and forget it. Who is met again stands among the nodes a second time until
+// it has answered.
+void RedisCluster::introduce(const RedisServer& node) const {
+  const std::string address = ":" + std::to_string(node.port()) + '@';
+  if ((*masters_[0])({"CLUSTER", "NODES"}).find(address) != std::string::npos) return;
+  (*masters_[0])({"CLUSTER", "MEET", "127.0.0.1", std::to_string(node.port()),
+                  std::to_string(node.bus_port())});
+}
+
 RedisServer& RedisCluster::add_replica(std::size_t of) {
   // A master that dies is to be succeeded soon.
   const std::vector<std::string> hastily{"CONFIG", "SET", "cluster-node-timeout", "3000"};
   RedisServer& replica = *replicas_.emplace_back(std::make_unique<RedisServer>(settings_));
   replica.start();
   await("the replica", [&] {
-    (*masters_[of])({"CLUSTER", "MEET", "127.0.0.1", std::to_string(replica.port()),
-                     std::to_string(replica.bus_port())});
-    replica({"CLUSTER", "REPLICATE", id(of)});
-    return replica.info("master_link_status") == "up";
+    introduce(replica);
+    return replica({"CLUSTER", "REPLICATE", id(of)}) == "OK";  // said again, it begins anew
   });
+  await("its data", [&] { return replica.info("master_link_status") == "up"; });
   // Who votes must know whom it is to succeed.
   for (const auto& master : masters_) {
     await("the others to hear of it", [&] {

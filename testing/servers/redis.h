@@ -103,6 +103,7 @@ class RedisCluster {
 
  private:
   std::string id(std::size_t index) const;
+  void introduce(const RedisServer& node) const;
 
   const RedisSettings settings_;
   std::array<std::unique_ptr<RedisServer>, 3> masters_;
