@@ -1,6 +1,8 @@
+#include <set>
 #include <thread>
 
 #include "stores/redis/redis_fixture.h"
+#include "testing/servers/relay.h"
 
 // With replicas=n: what counts once n replicas have it, and who waits for them meanwhile.
 namespace simba::redis {
@@ -47,6 +49,30 @@ TEST_F(ReplicasTest, AGrantThatIsAskedForAgainAndRefusedIsGivenBackToo) {
   EXPECT_EQ(master({"GET", "simba:{m}"}), "a~1") << "not another's";
   EXPECT_TRUE(lacks_a_replica([&](LocalTime by) { take(*store, m, "a~1", 0, 120s, 60s, by); }));
   EXPECT_EQ(master({"EXISTS", "simba:{m}", "simba:{m}:token", "simba:{m}:lease"}), "0");
+}
+
+// It may come late, and would end the next term of the same id under its owner.
+TEST_F(ReplicasTest, AnIdWhoseGrantWasGivenBackWithoutAnAnswerIsNotUsedAgain) {
+  servers::RedisServer master;
+  master.start();
+  servers::Relay relay(master.port());
+  const std::string query = "?restart-guard=off&replicas=1";
+  const Client client(open("redis://127.0.0.1:" + std::to_string(relay.port()) + query), {});
+  Admin ear(master.url());
+  ear.subscribe({"simba:{m}"});
+  // A release that has freed something is answered by that, and nothing else is.
+  relay.lie([](std::string_view said) { return said == ":1\r\n" ? "" : std::string(said); });
+  ContendOptions options = lease(60s, 30s);
+  options.call_deadline = 1s;
+  Contender contender(client, m, options);
+  std::set<std::string> ids;
+  while (ids.size() < 3) {
+    const std::string message = ear.message();
+    ASSERT_NE(message, "none") << ids.size();
+    if (!message.starts_with("acquired@@")) continue;
+    ASSERT_TRUE(ids.insert(message).second) << message;
+  }
+  EXPECT_EQ(contender.acquired(), 0);
 }
 
 // However many takes wait for replicas that say nothing, renewals go out, and count once they

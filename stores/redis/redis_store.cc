@@ -163,7 +163,7 @@ Answers RedisStore::contend(std::span<const Claim> claims, LocalTime deadline) {
     }
     if (takes) note_place(its[0], their[0], *place++);
   }
-  give_back(claims, requests, parts, deadline);
+  give_back(claims, requests, parts, deadline, answers);
   throw_common(requests);
   return answers;
 }
@@ -182,17 +182,36 @@ void RedisStore::note_place(const Claim& claim, const Answer& answer,
   }
 }
 
-// What was granted, or granted again, and does not count, because too few replicas have it.
-void RedisStore::give_back(std::span<const Claim> claims, const std::vector<Request>& requests,
-                           const Parts& parts, LocalTime deadline) const {
+// What was granted, or granted again, and does not count, because too few replicas have it. A
+// release that was not answered may still come, and would end a later term of the same id: then the
+// answer is a grant whose ttl is over, after which nobody claims under this id again.
+void RedisStore::give_back(std::span<const Claim> claims, std::vector<Request>& requests,
+                           const Parts& parts, LocalTime deadline, Answers& answers) const {
   std::vector<Request> back;
+  std::vector<std::size_t> whose;
   for (std::size_t k = 0; k < requests.size(); ++k) {
     const Claim& claim = claims[parts[k].from];
     if (!claim.renews() && requests[k].error && is_grant(claim, requests[k].reply)) {
       back.push_back(session_->requests.release(claim.mutex, claim.wire_id));
+      whose.push_back(k);
     }
   }
-  if (!back.empty()) session_->courier->perform(back, deadline);
+  if (back.empty()) return;
+  const LocalTime began = BootClock::now();
+  session_->courier->perform(back, deadline);
+  const auto took = std::chrono::floor<milliseconds>(BootClock::now() - began);
+  for (std::size_t i = 0; i < back.size(); ++i) {
+    if (!back[i].error) continue;
+    Request& refused = requests[whose[i]];
+    const std::size_t at = parts[whose[i]].from;
+    const auto spend = [&] {
+      Observation seen = read_take(claims[at], refused.reply, where());
+      seen.owner.ttl_at = seen.now + took;  // over, counted from before the call
+      answers[at] = seen;
+      refused.error.reset();
+    };
+    passes(spend, answers[at]);
+  }
 }
 
 Answers RedisStore::release(std::span<const Claim> claims, LocalTime deadline) {

@@ -51,8 +51,8 @@ class RedisStore : public Store {
   void perform(std::vector<Request>& requests, LocalTime deadline) const;
   void note_place(const Claim& claim, const Answer& answer,
                   const Subscriptions::Place& place) const;
-  void give_back(std::span<const Claim> claims, const std::vector<Request>& requests,
-                 const Parts& parts, LocalTime deadline) const;
+  void give_back(std::span<const Claim> claims, std::vector<Request>& requests, const Parts& parts,
+                 LocalTime deadline, Answers& answers) const;
   std::set<std::string> scan(std::string_view prefix, std::string_view after, std::size_t limit,
                              LocalTime deadline) const;
   const std::string& where() const { return session_->courier->dialer().where(); }
