@@ -270,6 +270,19 @@ TEST_F(ClusterTest, NodesThatServeNothingAreForgottenWithTheNextMap) {
   EXPECT_EQ(servers.count(), 3u);
 }
 
+// It was taken out, or never was in: it lives, and its map is empty.
+TEST_F(ClusterTest, ANodeThatIsInNoClusterAnyMoreIsNotTheLastOneAsked) {
+  servers::RedisServer lone({.config = {{"cluster-enabled", "yes"}, {"cluster-port", "BUS"}}});
+  lone.start();
+  // A path comes before all hosts.
+  std::string path = lone.socket();
+  for (std::size_t at = 0; (at = path.find('/', at)) != path.npos;) path.replace(at, 1, "%2F");
+  const std::string guest = "redis+cluster://" + path;
+  const auto store = open(guest + ',' + cluster->addresses() + '?' + kUnguarded);
+  EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
+  EXPECT_THAT(error_of([&] { take(*open(guest), m, "a~1"); }), HasSubstr("name other nodes"));
+}
+
 // What the replica did not have is forgotten, and nobody keeps what the new master denies.
 TEST_F(ClusterTest, ATermThatTheReplicaDidNotHaveEndsAndContentionGoesOn) {
   const std::size_t from = cluster->owner(slot_of(m));

@@ -102,6 +102,12 @@ void Servers::learn(LocalTime deadline) {
       const Replies replies = asked[i]->run(Commands().add({"CLUSTER", "SLOTS"}), share);
       if (replies[0].is_error()) throw failure(replies[0], dialer_->where());
       const auto ranges = read_slots(replies[0], *asked[i]->address(), dialer_->where());
+      // It was taken out of the cluster, or never was in it.
+      if (ranges.empty()) {
+        throw Error(Errc::kUnreachable, "redis at " + asked[i]->address()->text() +
+                                            ": it is in no cluster, or in one where nobody serves "
+                                            "a slot; name other nodes in the URL");
+      }
       asked.clear();  // in use no longer
       install(ranges);
       return tell();
