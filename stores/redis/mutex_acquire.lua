@@ -19,10 +19,13 @@ local time = call('time')
 local now = #time[2] == 6 and time[1] .. time[2] or time[1] .. string.sub('00000' .. time[2], -6)
 
 local not_before = ARGV[#ARGV]
-if not_before ~= '0' and now / 1000 < tonumber(not_before) and call('exists', key) == 0
-    -- A fence is a time in us, or above it. One from before the start came with a snapshot, without what was granted since.
-    and (tonumber(call('get', KEYS[2]) or 0) or 0) < (not_before - lease) * 1000 then
-  return { now, '', math.ceil(not_before - now / 1000) }
+if not_before ~= '0' and now / 1000 < tonumber(not_before) and call('exists', key) == 0 then
+  -- A fence is a time in us. One from before the start came with a snapshot, without what was granted since; so may one
+  -- from ahead of the clock.
+  local fence = tonumber(call('get', KEYS[2]) or 0) or 0
+  if fence < (not_before - lease) * 1000 or fence > tonumber(now) then
+    return { now, '', math.ceil(not_before - now / 1000) }
+  end
 end
 
 local found = not call('set', key, id, 'nx', 'px', lease) and call('mget', key, KEYS[3], KEYS[4])

@@ -173,6 +173,15 @@ TEST_F(ServerTest, NorIsASnapshotOfTheMutexItself) {
       [&] { return error_of([&] { take(*store, m, "b~1", 0, 2s, 500ms); }) == "none"; }));
 }
 
+// As after a step of the clock backward: it does not tell when it was counted.
+TEST_F(ServerTest, NorIsAFenceAheadOfTheClock) {
+  servers::RedisServer server;
+  server.start();
+  server({"SET", "simba:{m}:fence", "4000000000000000"});
+  const auto store = open(server.url());
+  EXPECT_THAT(error_of([&] { take(*store, m, "a~1", 0, 200s, 100s); }), HasSubstr("granted in"));
+}
+
 TEST_F(ServerTest, APersistentServerIsNotWaitedFor) {
   servers::RedisServer server({.config = {{"appendonly", "yes"}}});
   server.start();
