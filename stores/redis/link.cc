@@ -32,6 +32,19 @@ struct Call {
   bool is_done() const { return state.value() == kDone; }
 };
 
+// What stopped it, if anything: whatever that was, those who wait must hear of it.
+template <class Act>
+std::optional<Error> trouble_of(const std::string& where, Act act) {
+  try {
+    act();
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return Error(Errc::kUnreachable, where + ": " + error.what());
+  }
+}
+
 }  // namespace
 
 struct Link::State {
@@ -73,12 +86,8 @@ struct Link::State {
       writing = true;
       being_sent.swap(out);
       lock.unlock();
-      std::optional<Error> trouble;
-      try {
-        connection.send(being_sent, deadline);
-      } catch (const Error& error) {
-        trouble = error;
-      }
+      const auto trouble =
+          trouble_of(connection.where(), [&] { connection.send(being_sent, deadline); });
       lock.lock();
       being_sent.clear();
       writing = false;
@@ -113,12 +122,8 @@ struct Link::State {
       lock.unlock();
       wake(woken);
       Replies came;
-      std::optional<Error> trouble;
-      try {
-        connection.await(came, deadline, stop);
-      } catch (const Error& error) {
-        trouble = error;
-      }
+      const auto trouble =
+          trouble_of(connection.where(), [&] { connection.await(came, deadline, stop); });
       lock.lock();
       parked = false;
       distribute(came, woken);
@@ -207,6 +212,7 @@ Link::~Link() {
 
 bool Link::run(const Commands& commands, LocalTime deadline, Replies& replies) {
   State& state = *state_;
+  replies.reserve(replies.size() + commands.count());  // nothing may fail once it has an answer
   Call call{replies, Parking{Call::kWaiting}, {}};
   State::Lock lock(state.guard);
   if (state.broken) return false;

@@ -16,6 +16,7 @@
 #include "stores/redis/connection.h"
 #include "stores/redis/dialer.h"
 #include "stores/redis/failure.h"
+#include "stores/redis/link.h"
 #include "stores/redis/made_replies.h"
 #include "stores/redis/names.h"
 #include "stores/redis/reply.h"
@@ -116,6 +117,30 @@ TEST(RedisConnection, WhoIsTurnedAwayIsToldWhy) {
     EXPECT_EQ(other.find("canary"), other.npos);
     EXPECT_THAT(said("", is_hasty), HasSubstr("unknown"));
   }
+}
+
+// Its answers find no memory.
+class TooMuch : public Transport {
+ public:
+  TooMuch() : Transport(eventfd(0, EFD_CLOEXEC)) {}
+  Moved read(char*, std::size_t) override { throw std::bad_alloc(); }
+  Moved wait_and_read(char* to, std::size_t most) override { return read(to, most); }
+  Moved write(const char*, std::size_t count) override { return {count, 0}; }
+  bool is_open() const noexcept override { return true; }
+};
+
+TEST(RedisLink, WhateverADriverMeetsTheOthersHearOfIt) {
+  kit::Pool::Options options;
+  options.open = [](const kit::StopSignal&) {
+    return std::make_unique<Connection>(std::make_unique<TooMuch>(), "redis at nowhere:1");
+  };
+  kit::Pool pool(std::move(options));
+  const LocalTime soon = BootClock::now() + std::chrono::seconds(60);
+  Link link(pool.borrow(Lane::kKeep, soon));
+  Replies replies;
+  EXPECT_THROW(link.run(Commands().add({"PING"}), soon, replies), Error);
+  EXPECT_TRUE(link.is_broken());
+  EXPECT_FALSE(link.run(Commands().add({"PING"}), soon, replies)) << "and nobody drives";
 }
 
 class Listening {
