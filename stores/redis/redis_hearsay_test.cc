@@ -207,6 +207,22 @@ TEST(RedisSubscriptions, WhatNobodyWaitsForAndNoServerWasAskedForIsForgotten) {
   EXPECT_FALSE(subscriptions.knows("late"));
 }
 
+TEST(RedisSubscriptions, WhatNobodyWaitsForAnyMoreIsForgottenWhenItsSlotMoves) {
+  const auto dialer = std::make_shared<Dialer>(RedisOptions{});
+  const auto old = std::make_shared<Node>(dialer, kAsked);
+  auto next = std::make_shared<Node>(dialer, kAsked);
+  Subscriptions subscriptions;
+  const LocalTime now{milliseconds{1'000}};
+  for (const char* mutex : {"kept", "left"}) subscriptions.watch(mutex, old);
+  subscriptions.changes(old.get(), now);
+  subscriptions.unwatch("left", now);
+  const auto busy = subscriptions.place_all([&](std::string_view) { return next; });
+  EXPECT_EQ(busy, (std::vector{old, next, old}));
+  EXPECT_EQ(subscriptions.changes(old.get(), now).unsubscribe, (Names{"kept", "left"}));
+  EXPECT_EQ(subscriptions.changes(next.get(), now).subscribe, Names{"kept"});
+  EXPECT_FALSE(subscriptions.knows("left"));
+}
+
 TEST_F(RedisInboxTest, WhoIsWokenIsHintedAtOnceAndNotAgainByTheBroadcast) {
   take("message", "simba:{job}:me", "released@@a~1");
   EXPECT_EQ(hinted, Names{"job"});

@@ -138,12 +138,18 @@ std::vector<std::shared_ptr<Node>> Subscriptions::place_all(
     const std::function<std::shared_ptr<Node>(std::string_view mutex)>& node_of) {
   const std::lock_guard lock(guard_);
   std::vector<std::shared_ptr<Node>> busy;
-  for (auto& [mutex, entry] : entries_) {
+  for (auto it = entries_.begin(); it != entries_.end();) {
+    const auto each = it++;
+    auto& [mutex, entry] = *each;
     std::shared_ptr<Node> node = node_of(mutex);
     if (!node || node == entry.node) continue;
     if (entry.node && entry.stage != Stage::kNew) {
       departed_[entry.node.get()].push_back(mutex);
       busy.push_back(entry.node);
+    }
+    if (entry.watches == 0) {  // nobody would ask the new one for it, nor forget it there
+      entries_.erase(each);
+      continue;
     }
     busy.push_back(node);
     entry.node = std::move(node);
