@@ -216,6 +216,37 @@ TEST_F(ServerTest, AFullServerSaysSoAndTakesNothing) {
               HasSubstr("memory is full"));
 }
 
+TEST_F(ServerTest, AFullServerStillRenewsAndReleases) {
+  servers::RedisServer server;
+  server.start();
+  const auto store = open(server.url(kUnguarded));
+  const Token token = take(*store, m, "a~1", 0, 100s, 20s).owner.token;
+  ASSERT_EQ(server({"CONFIG", "SET", "maxmemory", "1"}), "OK");
+  ASSERT_THAT(error_of([&] { take(*store, "other", "a~1"); }), HasSubstr("memory is full"));
+  const Observation before = observe(*store, m);
+  const Observation after = renew(*store, m, "a~1", token, 100s, 20s);
+  EXPECT_EQ(after.owner.token, token);
+  EXPECT_GE(after.owner.transition_at, before.owner.transition_at);
+  release(*store, m, "a~1");
+  EXPECT_EQ(server({"EXISTS", "simba:{m}"}), "0");
+}
+
+// As min-replicas-to-write has it, which bounds for how long two masters grant.
+TEST_F(ServerTest, AServerThatMissesItsReplicasSaysSoAndChangesNothing) {
+  servers::RedisServer server;
+  server.start();
+  const auto store = open(server.url(kUnguarded));
+  const Token token = take(*store, m, "a~1").owner.token;
+  ASSERT_EQ(server({"CONFIG", "SET", "min-replicas-to-write", "1"}), "OK");
+  for (const auto& call : std::initializer_list<std::function<void()>>{
+           [&] { take(*store, "other", "a~1"); }, [&] { renew(*store, m, "a~1", token); },
+           [&] { release(*store, m, "a~1"); }}) {
+    EXPECT_THAT(error_of(call), HasSubstr("min-replicas-to-write"));
+  }
+  EXPECT_EQ(server({"EXISTS", "simba:{other}", "simba:{other}:fence"}), "0");
+  EXPECT_EQ(observe(*store, m).owner.token, token);
+}
+
 TEST_F(ServerTest, AServerWithTooManyClientsSaysSo) {
   servers::RedisServer server({.config = {{"maxclients", "1"}}});
   server.start();
