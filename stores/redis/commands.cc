@@ -1,5 +1,6 @@
 #include "stores/redis/commands.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -7,20 +8,33 @@ namespace simba::redis {
 namespace {
 
 constexpr std::size_t kUsualBytes = 512, kUsualHead = 96;
+constexpr std::size_t kLongestHead = 24;
 
 // "*7\r\n" in front of so many words, "$7\r\n" in front of one of so many bytes. Not by hiredis,
-// whose formatter was a quarter of all instructions of a renewal.
-void put_head(std::string& bytes, char kind, std::size_t number) {
-  std::array<char, 24> head{kind};
-  char* end = std::to_chars(head.data() + 1, head.data() + head.size() - 2, number).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  bytes.append(head.data(), end);
+// whose formatter was a quarter of all instructions of a renewal. Returns its end.
+char* put_head(char* to, char kind, std::size_t number) {
+  *to++ = kind;
+  to = std::to_chars(to, to + kLongestHead - 3, number).ptr;
+  *to++ = '\r';
+  *to++ = '\n';
+  return to;
 }
 
+void put_count(std::string& bytes, std::size_t words) {
+  std::array<char, kLongestHead> head{};
+  bytes.append(head.data(), put_head(head.data(), '*', words));
+}
+
+// Room is made once, and not for each piece.
 void put_word(std::string& bytes, std::string_view begin, std::string_view end = {}) {
-  put_head(bytes, '$', begin.size() + end.size());
-  bytes.append(begin).append(end).append("\r\n");
+  const std::size_t at = bytes.size(), length = begin.size() + end.size();
+  bytes.resize(at + kLongestHead + length + 2);
+  char* to = put_head(bytes.data() + at, '$', length);
+  to = std::copy(begin.begin(), begin.end(), to);
+  to = std::copy(end.begin(), end.end(), to);
+  *to++ = '\r';
+  *to++ = '\n';
+  bytes.resize(static_cast<std::size_t>(to - bytes.data()));
 }
 
 }  // namespace
@@ -52,7 +66,7 @@ Words& Words::number(std::int64_t value) {
 Commands& Commands::add(std::initializer_list<std::string_view> begin, const Words& middle,
                         std::initializer_list<std::string_view> end) {
   bytes_.reserve(bytes_.size() + kUsualHead + middle.bytes().size());
-  put_head(bytes_, '*', begin.size() + middle.count() + end.size());
+  put_count(bytes_, begin.size() + middle.count() + end.size());
   for (const std::string_view word : begin) put_word(bytes_, word);
   bytes_.append(middle.bytes());
   for (const std::string_view word : end) put_word(bytes_, word);

@@ -23,7 +23,8 @@ inline constexpr std::string_view kFence = ":fence", kToken = ":token", kDetails
 inline std::string lease_key(std::string_view mutex) {
   std::string key;
   key.reserve(kPrefix.size() + mutex.size() + 1);
-  return key.append(kPrefix).append(mutex).append(1, '}');
+  key.append(kPrefix).append(mutex).append(1, '}');
+  return key;
 }
 
 inline std::string_view queue_suffix(RedisOptions::Queue queue) {
