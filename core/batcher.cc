@@ -8,9 +8,21 @@
 namespace simba::core {
 namespace {
 
+// A job is large: each is moved once.
+void sort(std::vector<Job>& jobs) {
+  std::vector<Job*> order;
+  order.reserve(jobs.size());
+  for (Job& job : jobs) order.push_back(&job);
+  std::sort(order.begin(), order.end(),
+            [](const Job* a, const Job* b) { return a->mutex < b->mutex; });
+  std::vector<Job> sorted;
+  sorted.reserve(jobs.size());
+  for (Job* job : order) sorted.push_back(std::move(*job));
+  jobs = std::move(sorted);
+}
+
 void seal(Batch& batch) {
-  std::sort(batch.jobs.begin(), batch.jobs.end(),
-            [](const Job& a, const Job& b) { return a.mutex < b.mutex; });
+  if (batch.jobs.size() > 1) sort(batch.jobs);
   batch.deadline = LocalTime::max();
   for (const Job& job : batch.jobs) batch.deadline = std::min(batch.deadline, job.deadline);
 }
