@@ -165,7 +165,8 @@ class ThreadExecutor : public Executor {
   ThreadPool keep_{"simba-keep", Batcher::kMostCallsPerLane};
   ThreadPool ask_{"simba-ask", Batcher::kMostCallsPerLane};
   ThreadPool callbacks_{"simba-callback"};
-  ThreadPool revokers_{"simba-revoke"};
+  // Whoever holds lost() may wait for it, also when the client is gone.
+  ThreadPool revokers_{"simba-revoke", ThreadPool::kMany, ThreadPool::AtTheEnd::kRunsTasks};
 };
 
 }  // namespace

@@ -257,6 +257,59 @@ TEST_F(ThreadExecutorTest, WhatHasNotBegunIsDroppedByShutDown) {
   EXPECT_EQ(kept_by_the_task.use_count(), 1);
 }
 
+// Somebody may wait for lost(), and nobody else would tell him.
+class LateRevokeTest : public ThreadExecutorTest {
+ protected:
+  // One begins, and `then` goes on in it when another one stands in line behind it: no thread is
+  // left for that.
+  void begin(const std::function<void()>& then) {
+    executor->start([] {});
+    refuses_threads = true;
+    executor->revoke([this, then] {
+      begun_.set_value();
+      gate_.get_future().wait();
+      then();
+      ended_.set_value();
+    });
+    auto begun = begun_.get_future();
+    EXPECT_TRUE(comes(begun));
+    executor->revoke([this] { is_made = true; });
+    refuses_threads = false;
+  }
+  bool ends() {
+    gate_.set_value();
+    auto ended = ended_.get_future();
+    return comes(ended);
+  }
+  // Nothing is taken any more.
+  bool is_closed() {
+    const auto probe = std::make_shared<int>();
+    executor->revoke([probe] {});
+    return probe.use_count() == 1;
+  }
+  std::atomic<bool> is_made{false};
+
+ private:
+  std::promise<void> gate_, begun_, ended_;
+};
+
+TEST_F(LateRevokeTest, AStopRequestIsMadeAlsoWhereShutDownComesFirst) {
+  begin([] {});
+  std::thread closing([&] { executor->shut_down(); });
+  refuses_threads = true;
+  while (!is_closed()) std::this_thread::yield();
+  refuses_threads = false;
+  EXPECT_TRUE(ends());
+  closing.join();
+  EXPECT_TRUE(is_made);
+}
+
+TEST_F(LateRevokeTest, AStopRequestIsMadeAlsoWhereAnotherOneShutsDown) {
+  begin([&] { executor->shut_down(); });
+  EXPECT_TRUE(ends());
+  EXPECT_TRUE(is_made);
+}
+
 TEST_F(ThreadExecutorTest, ShutDownFromInsideATaskDoesNotWaitForItself) {
   const auto done = std::make_shared<std::promise<void>>();
   executor->callback([this, done] {

@@ -35,9 +35,11 @@ void join_all(std::vector<std::thread> threads) {
 }  // namespace
 
 struct ThreadPool::State {
-  State(std::string its_name, std::size_t at_most) : name(std::move(its_name)), most(at_most) {}
+  State(std::string its_name, std::size_t at_most, AtTheEnd its_end)
+      : name(std::move(its_name)), most(at_most), at_the_end(its_end) {}
   const std::string name;
   const std::size_t most;
+  const AtTheEnd at_the_end;
   std::mutex guard;
   std::condition_variable work, left;
   // Guarded by guard:
@@ -66,8 +68,8 @@ std::thread quiet_thread(const std::string& name, std::function<void()> run) {
   }
 }
 
-ThreadPool::ThreadPool(std::string name, std::size_t most)
-    : state_(std::make_shared<State>(std::move(name), most)), process_(fork_epoch()) {}
+ThreadPool::ThreadPool(std::string name, std::size_t most, AtTheEnd at_the_end)
+    : state_(std::make_shared<State>(std::move(name), most, at_the_end)), process_(fork_epoch()) {}
 
 ThreadPool::~ThreadPool() { close(); }
 
@@ -102,7 +104,7 @@ void ThreadPool::spawn(const std::shared_ptr<State>& state) {
 void ThreadPool::work(const std::shared_ptr<State>& state) {
   this_threads_pool = state.get();
   std::unique_lock lock(state->guard);
-  while (!state->closed) {
+  while (!state->closed || !state->tasks.empty()) {
     if (state->tasks.empty()) {
       ++state->idle;
       const bool called = state->work.wait_for(
@@ -141,7 +143,7 @@ void ThreadPool::close() {
   std::deque<std::function<void()>> dropped;
   std::unique_lock lock(state_->guard);
   state_->closed = true;
-  dropped.swap(state_->tasks);
+  if (state_->at_the_end == AtTheEnd::kDropsTasks) dropped.swap(state_->tasks);
   state_->work.notify_all();
   std::size_t self = 0;
   if (this_threads_pool == state_.get()) {
@@ -154,7 +156,9 @@ void ThreadPool::close() {
   state_->left.wait(lock, [&] { return state_->threads <= self; });
   std::vector<std::thread> gone = std::move(state_->left_behind);
   state_->left_behind.clear();
+  const std::deque<std::function<void()>> nobody_elses = std::exchange(state_->tasks, {});
   lock.unlock();
+  for (const auto& task : nobody_elses) task();
   join_all(std::move(gone));
 }
 

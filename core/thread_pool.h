@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,8 +16,13 @@ namespace simba::core {
 // Threads: any.
 class ThreadPool {
  public:
+  static constexpr std::size_t kMany = 1 << 20;
+  // What close() does with tasks that have not begun.
+  enum class AtTheEnd : std::uint8_t { kDropsTasks, kRunsTasks };
+
   // Tasks wait for one another once there are `most` threads.
-  explicit ThreadPool(std::string name, std::size_t most = 1 << 20);
+  explicit ThreadPool(std::string name, std::size_t most = kMany,
+                      AtTheEnd at_the_end = AtTheEnd::kDropsTasks);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -25,7 +31,8 @@ class ThreadPool {
   void open();
   // Dropped after close().
   void submit(std::function<void()> task);
-  // Drops what has not begun and waits for what has; from a task of its own, for all but that one.
+  // Drops or runs what has not begun, and waits for what has; from a task of its own, for all but
+  // that one.
   void close();
 
  private:

@@ -128,9 +128,9 @@ void FakeExecutor::revoke(std::function<void()> task) {
 
 // Destroying a task may bring another: they are taken out first.
 void FakeExecutor::shut_down() {
+  while (!revokes_.empty()) take_first(revokes_)();
   shut_down_ = true;
   alarm_ = LocalTime::max();
-  const auto revokes = std::exchange(revokes_, {});
   const auto calls = std::exchange(calls_, {});
   const auto callbacks = std::exchange(callbacks_, {});
 }

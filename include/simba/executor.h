@@ -45,7 +45,8 @@ class SIMBA_EXPORT Executor {
   virtual void callback(std::function<void()> task) = 0;  // user code: may take its time
   virtual void revoke(
       std::function<void()> task) = 0;  // stop requests: must not wait for callbacks
-  // No task runs, and none starts, after this has returned. Not called from a task.
+  // No task runs, and none starts, after this has returned, but for the one that calls it. What was
+  // handed over to revoke() is done by then, of the rest only what had begun.
   virtual void shut_down() = 0;
   // False where time stands still while somebody waits: then nobody does.
   virtual bool goes_on_by_itself() const noexcept { return true; }
