@@ -162,7 +162,7 @@ void PendingAcquire::State::deliver(Acquired acquired) {
     give(std::move(result->acquired));
   };
   self = nullptr;
-  core::hand_over(engine().executor(), handle_executor, std::move(run));
+  core::hand_over(engine().shared_executor(), handle_executor, std::move(run));
 }
 
 void PendingAcquire::cancel() {

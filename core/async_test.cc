@@ -77,6 +77,14 @@ TEST_F(AsyncTest, AUsersExecutorThatRefusesGetsTheCallbackNowhereTwice) {
   EXPECT_EQ(results.size(), 1U);
 }
 
+TEST_F(AsyncTest, AUsersExecutorThatDropsTheCallbackLeavesItToAThreadOfOurs) {
+  const Client own = make_client([](const std::function<void()>&) {});
+  acquire_with(own);
+  executor->run();
+  ASSERT_EQ(results.size(), 1U);
+  EXPECT_TRUE(results[0].held.is_in_ttl());
+}
+
 TEST_F(AsyncTest, TheNextOneGetsItWhenTheFirstLetsGo) {
   acquire_as("first");
   executor->run();

@@ -312,6 +312,41 @@ TEST_F(EngineTest, AUsersExecutorThatRefusesATaskHarmsNobodyElse) {
   EXPECT_TRUE(is_in_ttl(good));
 }
 
+TEST_F(EngineTest, WhatTheUsersExecutorDropsRunsOnAThreadOfCallbacks) {
+  Contender& leader = contenders.emplace_back();
+  Spec spec = spec_of(leader, "leader", "report", calm());
+  spec.handle_executor = [](const std::function<void()>&) {};
+  leader.who = engine->enroll(std::move(spec));
+  engine->start(leader.who);
+  executor->run();
+  EXPECT_EQ(leader.told, Words{"acquired"});
+  engine->stop(leader.who);
+  executor->run();
+  EXPECT_EQ(leader.told, (Words{"acquired", "released"}));
+  EXPECT_EQ(owner_of("report"), "");
+}
+
+TEST_F(EngineTest, WhatTheUsersExecutorTakesAndRefusesAllTheSameRunsOnce) {
+  std::vector<std::function<void()>> taken;
+  Contender& leader = contenders.emplace_back();
+  Spec spec = spec_of(leader, "leader", "report", calm());
+  spec.handle_executor = [&](const std::function<void()>& task) {
+    taken.push_back(task);
+    throw std::runtime_error("its thread could not be woken");
+  };
+  leader.who = engine->enroll(std::move(spec));
+  // While one thread is in the callback, the other comes to it.
+  leader.on_acquired = [&](const MutexState&) {
+    engine->stop(leader.who);
+    for (const auto& task : taken) task();
+    EXPECT_EQ(leader.told, Words{"acquired"}) << "on_released came during on_acquired";
+  };
+  engine->start(leader.who);
+  executor->run();
+  EXPECT_EQ(leader.told, (Words{"acquired", "released"}));
+  taken.clear();
+}
+
 // Asks the engine for something when it goes, as what a user hands over may.
 struct Asks {
   explicit Asks(std::function<void()> question) : ask(std::move(question)) {}

@@ -162,7 +162,7 @@ void Engine::flush(Outbox& out) {
     executor_->call(lane, std::move(flight));
   }
   for (auto& who : out.strands) {
-    hand_over(*executor_, who->audience->handle_executor,
+    hand_over(executor_, who->audience->handle_executor,
               [engine = shared_from_this(), who] { engine->run_strand(who); });
   }
   // A watch ends only when its hint has returned, and this may be that hint.

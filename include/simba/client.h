@@ -20,7 +20,8 @@ class Session;
 
 namespace simba::inline v0 {
 
-// Runs a task of yours on a thread of yours: tasks of one contender come one after the other.
+// Runs a task of yours on a thread of yours: tasks of one contender come one after the other. What
+// it drops, or throws instead of taking, runs on a thread of ours.
 using HandleExecutor = std::function<void(std::function<void()> task)>;
 
 struct ClientOptions {
