@@ -312,6 +312,19 @@ TEST_F(EngineTest, AUsersExecutorThatRefusesATaskHarmsNobodyElse) {
   EXPECT_TRUE(is_in_ttl(good));
 }
 
+TEST_F(EngineTest, AStoreMayThrowWhateverItLikes) {
+  bool throws = true;
+  store->alter([&](const Asked::Claimed&, Answer&) {
+    if (std::exchange(throws, false)) throw 42;
+  });
+  Contender& leader = contend_as("leader", "report");
+  EXPECT_FALSE(is_owner(leader));
+  ASSERT_TRUE(engine->snapshot(*leader.who).trouble);
+  EXPECT_EQ(engine->snapshot(*leader.who).trouble->errc(), Errc::kCorrupt);
+  executor->advance(1s);
+  EXPECT_TRUE(is_in_ttl(leader));
+}
+
 TEST_F(EngineTest, WhatTheUsersExecutorDropsRunsOnAThreadOfCallbacks) {
   Contender& leader = contenders.emplace_back();
   Spec spec = spec_of(leader, "leader", "report", calm());

@@ -22,6 +22,8 @@ Outcome outcome_of(std::size_t questions, const Ask& ask) noexcept {
     outcome.error = trouble;
   } catch (const std::exception& trouble) {
     outcome.error.emplace(Errc::kCorrupt, trouble.what());
+  } catch (...) {
+    outcome.error.emplace(Errc::kCorrupt, "the store threw something that is no std::exception");
   }
   return outcome;
 }
