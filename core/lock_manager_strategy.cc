@@ -25,7 +25,8 @@ void check(const TemporalAlignmentStrategy& s) {
   if (s.beat_interval < milliseconds{1}) {
     refuse("beat_interval is " + text(s.beat_interval) + "; it must be at least 1 ms");
   }
-  if (s.beat_interval * 3 > s.lock_ttl * 2) {
+  using Milliseconds = std::chrono::duration<double, std::milli>;  // these do not overflow
+  if (Milliseconds(s.beat_interval) * 3 > Milliseconds(s.lock_ttl) * 2) {
     refuse("beat_interval is " + text(s.beat_interval) + ", but with a lock_ttl of " +
            text(s.lock_ttl) + " it may be two thirds of that at most, or one slow renewal ends " +
            "the lock: beat more often, or make lock_ttl longer");
@@ -53,7 +54,7 @@ ContendOptions TemporalAlignmentStrategy::contend_options(milliseconds ttl) cons
   options.first_poll = base_backoff;
   const Timing timing = Timing::of(options);  // the rest follows from how long an owner may work
   const auto window = static_cast<double>(timing.ttl_end.count());
-  const auto beat = static_cast<double>(nanoseconds{beat_interval}.count());
+  const double beat = std::chrono::duration<double, std::nano>(beat_interval).count();
   options.renew_at = std::min(beat / window, kRenewAtMost);
   // A renewal that failed is tried again inside the lease, whatever waiters do.
   const auto longest = std::chrono::floor<milliseconds>(timing.max_backoff);

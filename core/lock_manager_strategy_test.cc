@@ -78,6 +78,18 @@ TEST(TemporalAlignmentStrategyTest, ParametersAreValidatedTogether) {
               HasSubstr("ttl 10 ms"));
 }
 
+TEST(TemporalAlignmentStrategyTest, NoParameterOverflows) {
+  constexpr milliseconds kMost = milliseconds::max();
+  for (const milliseconds beat : {kMost, kMost / 2, kMost / 3 + 1ms}) {
+    EXPECT_THAT(refusal([&](auto& s) { s.beat_interval = beat; }), HasSubstr("beat_interval is "))
+        << beat.count();
+  }
+  EXPECT_THAT(refusal([&](auto& s) { s.lock_ttl = kMost; }), HasSubstr("one year"));
+  EXPECT_THAT(refusal([&](auto& s) { s.beat_interval = s.lock_ttl = kMost / 2; }),
+              HasSubstr("beat_interval is "));
+  EXPECT_THAT(refusal([&](auto& s) { s.max_delay = kMost; }), HasSubstr("one year"));
+}
+
 // How long a waiter leaves a store alone that cannot push, from one question to the next, while
 // somebody else holds the lock.
 std::vector<nanoseconds> pauses(const TemporalAlignmentStrategy& strategy, std::uint64_t seed) {
