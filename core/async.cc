@@ -171,6 +171,10 @@ void PendingAcquire::cancel() {
 
 PendingAcquire acquire_async(const Client& client, std::string mutex, AcquireOptions options,
                              std::function<void(Acquired)> callback) {
+  if (!callback) {
+    throw Error(Errc::kMisuse,
+                "nobody would hear whether '" + mutex + "' was acquired: the callback is empty");
+  }
   auto state = std::make_shared<PendingAcquire::State>(client, std::move(callback));
   core::Spec spec;
   spec.mutex = std::move(mutex);

@@ -175,6 +175,17 @@ TEST_F(AsyncTest, ABadNameIsAnErrorAtTheCall) {
   EXPECT_THROW(acquire_async(client, "", {}, [](const Acquired&) {}), Error);
 }
 
+TEST_F(AsyncTest, AnEmptyCallbackIsAnErrorAtTheCall) {
+  try {
+    acquire_async(client, "job", {}, {});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.errc(), Errc::kMisuse);
+  }
+  executor->run();
+  EXPECT_EQ(owner(), "");
+}
+
 // A coroutine that starts at once and whose end nobody waits for.
 struct Detached {
   struct promise_type {

@@ -78,6 +78,12 @@ TEST_F(ClientTest, ANullStoreDiesInTheConstructor) {
   }
 }
 
+TEST_F(ClientTest, NobodyToTellDiesInTheConstructor) {
+  const Client client(store);
+  EXPECT_NE(misuse_of([&] { MutexContendService(client, nullptr); }), "none");
+  EXPECT_NE(misuse_of([&] { MutexRetrievalService(client, nullptr, long_lease()); }), "none");
+}
+
 TEST_F(ClientTest, BadDefaultsDieInTheConstructor) {
   ClientOptions options;
   options.contend.ttl = 0ms;

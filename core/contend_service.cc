@@ -67,6 +67,13 @@ std::shared_ptr<MutexContender> make_contender(std::string mutex, ContenderCallb
 
 namespace {
 
+template <class Retriever>
+std::shared_ptr<Retriever> checked(std::shared_ptr<Retriever> retriever) {
+  if (retriever) return retriever;
+  throw Error(Errc::kMisuse,
+              "a service needs a contender or a retriever, and was given a null pointer");
+}
+
 // Tells the user. The engine holds it, beyond the life of a service that is destroyed inside one of
 // its callbacks: that one is still told of its end, and its mutex released.
 struct Notifier {
@@ -179,7 +186,7 @@ MutexRetrievalService::MutexRetrievalService(std::shared_ptr<State> state)
 MutexRetrievalService::MutexRetrievalService(const Client& client,
                                              std::shared_ptr<MutexRetriever> retriever,
                                              const ContendOptions& options)
-    : state_(std::make_shared<State>(client, std::move(retriever), std::string{},
+    : state_(std::make_shared<State>(client, checked(std::move(retriever)), std::string{},
                                      core::Goal::kObserve, options)) {}
 
 MutexRetrievalService::~MutexRetrievalService() {
@@ -237,8 +244,8 @@ MutexContendService::MutexContendService(const Client& client,
 MutexContendService::MutexContendService(const Client& client,
                                          std::shared_ptr<MutexContender> contender,
                                          const ContendOptions& options)
-    : MutexRetrievalService(std::make_shared<State>(client, contender, contender->contender_id(),
-                                                    core::Goal::kKeep, options)),
+    : MutexRetrievalService(std::make_shared<State>(
+          client, contender, checked(contender)->contender_id(), core::Goal::kKeep, options)),
       contender_(std::move(contender)) {}
 
 Term MutexContendService::term() const {

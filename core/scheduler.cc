@@ -109,6 +109,7 @@ Scheduler::Scheduler(const Client& client, std::string mutex, const ScheduleConf
 Scheduler::Scheduler(const Client& client, std::string mutex, const ScheduleConfig& schedule,
                      Work work, const ContendOptions& options, std::string contender_id) {
   check(schedule);
+  if (!work) throw Error(Errc::kMisuse, "the schedule of '" + mutex + "' has no work: it is empty");
   auto contender = std::make_shared<ScheduledContender>(
       client.options().log, std::move(mutex), std::move(contender_id), schedule, std::move(work));
   state_ = std::make_shared<State>(client, std::move(contender), options);

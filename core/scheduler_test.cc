@@ -355,6 +355,8 @@ TEST_F(SchedulerTest, BadSchedulesDieInTheConstructor) {
   EXPECT_TRUE(refused(ScheduleConfig::rate(0ms, -1ms)));
   EXPECT_TRUE(refused(ScheduleConfig::delay(-1ms, 1s)));
   EXPECT_FALSE(refused(ScheduleConfig::delay(0ms, 1ms)));
+  EXPECT_NE(misuse_of([&] { Scheduler(client, "m", ScheduleConfig::delay(0ms, 1ms), {}); }),
+            "none");
 }
 
 TEST_F(SchedulerTest, TheWrongStateIsAnError) {

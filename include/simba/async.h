@@ -71,7 +71,8 @@ class SIMBA_EXPORT PendingAcquire {
 // Threads: `callback` comes exactly once and never inside this call: on the client's
 // `handle_executor`, without one on a thread of ours for callbacks, where it may take its time. It
 // must not throw: nobody is there to catch it, and the program would end.
-// Errors: throws Error (kMisconfigured) for a name or options that cannot work.
+// Errors: throws Error (kMisconfigured) for a name or options that cannot work, kMisuse for an
+// empty callback.
 SIMBA_EXPORT PendingAcquire acquire_async(const Client& client, std::string mutex,
                                           AcquireOptions options,
                                           std::function<void(Acquired)> callback);
