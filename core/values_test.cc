@@ -1,8 +1,14 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "simba/error.h"
 #include "simba/mutex_owner.h"
@@ -160,6 +166,40 @@ TEST(ErrorTest, KnowsItsCodeAndItsCategory) {
   EXPECT_EQ(error.code(), Errc::kDenied);
   EXPECT_STREQ(error.code().category().name(), "simba");
   EXPECT_STREQ(error.what(), "no");
+}
+
+TEST(ErrorTest, SaysTheSameHoweverItIsCopiedMovedAndCaught) {
+  Error error(Errc::kDenied, "no");
+  const Error copy = error;
+  const Error moved = std::move(error);
+  error = Error(Errc::kTimeout, "late");
+  EXPECT_STREQ(error.what(), "late");
+  EXPECT_EQ(error.errc(), Errc::kTimeout);
+  for (const Error& each : {copy, moved}) {
+    try {
+      throw Error(each);
+    } catch (const std::runtime_error& caught) {
+      EXPECT_STREQ(caught.what(), "no");
+    }
+  }
+}
+
+// The last of them frees what the others read: for the thread sanitizer.
+TEST(ErrorTest, CopiesGoOnManyThreads) {
+  std::atomic<int> said{0};
+  for (int round = 0; round < 200; ++round) {
+    std::optional<Error> error(std::in_place, Errc::kTimeout, "of round " + std::to_string(round));
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&said, own = std::optional<Error>(error)]() mutable {
+        said += std::string(own->what()).empty() ? 0 : 1;
+        own.reset();
+      });
+    }
+    error.reset();
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(said, 800);
 }
 
 TEST(ErrorTest, OnlyWhatMayHelpToRepeatIsTransient) {

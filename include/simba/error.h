@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "simba/export.h"
 
@@ -28,18 +30,34 @@ inline std::error_code make_error_code(Errc code) noexcept {
 
 // The one exception of the library. what() names the value, the limit and what to do; it never
 // holds a password.
+//
+// Threads: any; copies share their text.
 class SIMBA_EXPORT Error : public std::runtime_error {
  public:
-  Error(Errc code, const std::string& what) : std::runtime_error(what), code_(code) {}
-  Errc errc() const noexcept { return code_; }
-  std::error_code code() const noexcept { return make_error_code(code_); }
+  Error(Errc code, const std::string& what)
+      : std::runtime_error(""), said_(std::make_shared<const Said>(Said{code, what})) {}
+  Error(const Error&) noexcept = default;
+  Error& operator=(const Error&) noexcept = default;
+  // NOLINTNEXTLINE(performance-move-constructor-init): who is moved from still says what it says
+  Error(Error&& other) noexcept : Error(std::as_const(other)) {}
+  Error& operator=(Error&& other) noexcept { return *this = std::as_const(other); }
+  ~Error() override = default;
+
+  const char* what() const noexcept override { return said_->what.c_str(); }
+  Errc errc() const noexcept { return said_->code; }
+  std::error_code code() const noexcept { return make_error_code(errc()); }
   // Trying again may help: the store was not reached, or did not answer in time.
   bool is_transient() const noexcept {
-    return code_ == Errc::kUnreachable || code_ == Errc::kTimeout;
+    return errc() == Errc::kUnreachable || errc() == Errc::kTimeout;
   }
 
  private:
-  Errc code_;
+  struct Said {
+    Errc code;
+    std::string what;
+  };
+  // Not in the base: how that one shares its text the thread sanitizer cannot see.
+  std::shared_ptr<const Said> said_;
 };
 
 }  // namespace simba::inline v0
