@@ -112,7 +112,7 @@ LocalTime Session::committed(const Handle& handle, LocalTime sent) {
   const std::lock_guard lock(guard_);
   if (&handle != handle_.get() || id_ == 0) return LocalTime::min();
   lease_.committed(sent);
-  lease_.answered(sent);
+  lease_.answered(sent, BootClock::now());
   next_proof_ = std::max(next_proof_, sent + lease_.timeout() / kProofs);  // it was one
   return lease_.until();
 }
@@ -350,7 +350,7 @@ void Session::proven(const Handle* handle, LocalTime sent, bool wrote, int code)
   if (code != ZOK && code != ZNONODE && code != ZNOAUTH) return;
   backoff_.reset();  // not before: that credentials are refused is heard once a session is there
   if (wrote && code == ZOK) lease_.committed(sent);
-  lease_.answered(sent);
+  lease_.answered(sent, BootClock::now());
 }
 
 std::shared_ptr<Handle> Session::handle_if_connected() const {

@@ -9,23 +9,23 @@ void SessionLease::begin(LocalTime sent, milliseconds timeout, milliseconds tick
   timeout_ = timeout;
   tick_ = tick;
   begun_ = newest_ = sent;
-  answered_.fill(sent);
+  answered_.fill({sent, sent});
   until_ = sent + length();
 }
 
-void SessionLease::answered(LocalTime sent) {
+void SessionLease::answered(LocalTime sent, LocalTime heard) {
   if (sent < newest_ + tick_ / kInATick) return;
   newest_ = sent;
-  answered_[next_] = sent;
+  answered_[next_] = {sent, heard};
   next_ = (next_ + 1) % kRemembered;
 }
 
 void SessionLease::committed(LocalTime sent) {
-  LocalTime heard = begun_;
-  for (const LocalTime earlier : answered_) {
-    if (earlier <= sent - tick_) heard = std::max(heard, earlier);
+  LocalTime reported = begun_;
+  for (const Request& earlier : answered_) {
+    if (earlier.heard <= sent - tick_) reported = std::max(reported, earlier.sent);
   }
-  until_ = std::max(until_, std::min(sent + length(), heard + timeout_));
+  until_ = std::max(until_, std::min(sent + length(), reported + timeout_));
 }
 
 }  // namespace simba::zookeeper

@@ -15,19 +15,21 @@ namespace simba::zookeeper {
 // an answered *write* has been to the leader and back, and everything that server had reported
 // before arrived before it. Hence, with a write sent at w and an earlier request sent at a:
 //
-//     a             w - tick        w                              a + T
-//     |-- answered     |            |-- committed                     |-- ends, at the earliest
-//     |-- reported ----| at the latest
+//     a              w - tick       w                              a + T
+//     |-- answered ---|             |-- committed                     |-- ends, at the earliest
+//                     |-- reported -| at the latest
 //
-// A request goes out every T/6, so a is at least w - tick - T/6, and the session lives until
-// w + 5/6 T - tick. That is the lease; it is never taken to be longer.
+// It counts only if its answer was here by w - tick: one that was long on its way may have reached
+// that server together with the write. A request goes out every T/6, so a is about w - tick - T/6,
+// and the session lives until w + 5/6 T - tick. That is the lease; it is never taken to be longer.
 //
 // A plain value, counted from before each request was sent. Threads: one at a time.
 class SessionLease {
  public:
   // A new session, made by a request that was sent then: the leader itself made it.
   void begin(LocalTime sent, milliseconds timeout, milliseconds tick);
-  void answered(LocalTime sent);   // a request of any kind
+  // A request of any kind, and when its answer was here.
+  void answered(LocalTime sent, LocalTime heard);
   void committed(LocalTime sent);  // a write
 
   milliseconds length() const { return timeout_ * 5 / 6 - tick_; }
@@ -41,7 +43,10 @@ class SessionLease {
 
   milliseconds timeout_{}, tick_{};
   LocalTime begun_{}, newest_{};
-  std::array<LocalTime, kRemembered> answered_{};
+  struct Request {
+    LocalTime sent, heard;
+  };
+  std::array<Request, kRemembered> answered_{};
   std::size_t next_ = 0;
   LocalTime until_{};
 };
