@@ -176,6 +176,9 @@ void Session::on_state(int state) {
 // With guard_ held.
 void Session::on_connected() {
   const milliseconds timeout = handle_->timeout();
+  const std::int64_t id = handle_->session();
+  // Another server, or this one with other settings, may grant it less than it had.
+  if (id == id_) lease_.shorten(timeout);
   if (timeout < 3 * options_.tick) {
     last_ = Error(Errc::kMisconfigured,
                   "zookeeper at " + where_ + ": the servers grant a session timeout of " +
@@ -188,7 +191,6 @@ void Session::on_connected() {
   last_.reset();
   is_connected_ = true;
   next_proof_ = LocalTime{};
-  const std::int64_t id = handle_->session();
   if (id == id_) return;
   id_ = id;
   lease_.begin(opened_, timeout, options_.tick);

@@ -28,4 +28,10 @@ void SessionLease::committed(LocalTime sent) {
   until_ = std::max(until_, std::min(sent + length(), reported + timeout_));
 }
 
+void SessionLease::shorten(milliseconds timeout) {
+  if (timeout >= timeout_) return;
+  until_ -= timeout_ - timeout;
+  timeout_ = timeout;
+}
+
 }  // namespace simba::zookeeper

@@ -31,6 +31,8 @@ class SessionLease {
   // A request of any kind, and when its answer was here.
   void answered(LocalTime sent, LocalTime heard);
   void committed(LocalTime sent);  // a write
+  // The servers end the session sooner from here on.
+  void shorten(milliseconds timeout);
 
   milliseconds length() const { return timeout_ * 5 / 6 - tick_; }
   milliseconds timeout() const { return timeout_; }

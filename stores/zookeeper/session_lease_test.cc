@@ -87,6 +87,18 @@ TEST_F(SessionLeaseTest, NeverShrinksByALateAnswer) {
   EXPECT_EQ(lease.until(), before);
 }
 
+TEST_F(SessionLeaseTest, EndsSoonerWhereTheSessionDoes) {
+  write(4s);
+  write(8s);
+  lease.shorten(12s);
+  EXPECT_EQ(lease.length(), 8s);
+  EXPECT_EQ(lease.until(), t(8s + 18s - 12s));
+  write(12s);
+  EXPECT_EQ(lease.until(), t(8s + 12s));
+  lease.shorten(24s);
+  EXPECT_EQ(lease.timeout(), 12s) << "it is never taken to be longer";
+}
+
 // The claim itself, against a model of what servers do: requests touch the session at the server
 // they reach, every half tick that server reports to the leader, unless it is cut off. The way to
 // that server may stand still for a while: what was sent meanwhile comes all at once.

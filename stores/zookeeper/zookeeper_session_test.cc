@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include <ctime>
+#include <fstream>
 #include <thread>
 
 #include "stores/zookeeper/fault_fixture.h"
@@ -25,6 +26,12 @@ class SessionTest : public FaultTest {
       all.push_back(std::get<Observation>(answer));
     }
     return all;
+  }
+  // The last word on a setting counts.
+  void set_on_restart(const std::string& line) {
+    server->stop();
+    std::ofstream(server->data().parent_path() / "zoo.cfg", std::ios::app) << line << '\n';
+    server->start();
   }
   // Of a core, by this process over that span.
   static double cpu_share(std::chrono::seconds span) {
@@ -111,6 +118,30 @@ TEST_F(SessionTest, ServersThatGrantTooLittleAreNotAskedWithoutAPause) {
               ::testing::HasSubstr("grant a session timeout of 1000 ms"));
   std::this_thread::sleep_for(3s);  // a session that comes later than that is given up
   EXPECT_LT(cpu_share(2s), kAtRest);
+}
+
+// A restart may bring another maxSessionTimeout, and so may the next server: the session goes on,
+// and ends sooner.
+TEST_F(SessionTest, ALeaseIsNeverLongerThanTheServerOfTheHourLetsTheSessionLive) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(40s));
+  const Token token = take(*store, m, "a~1").owner.token;
+  set_on_restart("maxSessionTimeout=8000");
+  const auto heir = connect_straight();
+  EXPECT_EQ(take(*heir, m, "b~1").owner.id, "a~1") << "the session has survived";
+  LocalTime believed{};
+  ASSERT_TRUE(eventually([&] {
+    const LocalTime sent = BootClock::now();
+    return error_of([&] {
+             const Observation seen = renew(*store, m, "a~1", token);
+             if (owns(seen, "a~1")) believed = sent + (seen.owner.transition_at - seen.now);
+           })
+        .empty();
+  }));
+  relay->stall();
+  ASSERT_TRUE(eventually([&] { return owns(take(*heir, m, "b~1"), "b~1"); }));
+  EXPECT_LT(believed, BootClock::now()) << "two owners";
 }
 
 TEST_F(SessionTest, AServerThatRefusesTheCredentialsIsNotAskedWithoutAPause) {
