@@ -177,6 +177,7 @@ void Session::on_state(int state) {
 void Session::on_connected() {
   const milliseconds timeout = handle_->timeout();
   const std::int64_t id = handle_->session();
+  const LocalTime leases_end = id == id_ ? lease_.until() : LocalTime{};
   // Another server, or this one with other settings, may grant it less than it had.
   if (id == id_) lease_.shorten(timeout);
   if (timeout < 3 * options_.tick) {
@@ -186,9 +187,16 @@ void Session::on_connected() {
                       std::to_string(options_.tick.count()) + " ms it must be at least " +
                       std::to_string(3 * options_.tick.count()) +
                       " ms: raise session-timeout, or set tick to the tickTime of the servers");
+    // The driver asks for no more than it once got; another session asks for all of it again. What
+    // this one holds stays until no lease of it runs.
+    is_dead_ = true;
+    const LocalTime before = next_open_;
+    put_off(BootClock::now());
+    next_open_ = std::max({next_open_, leases_end, before});
     return;
   }
   last_.reset();
+  is_dead_ = false;
   is_connected_ = true;
   next_proof_ = LocalTime{};
   if (id == id_) return;

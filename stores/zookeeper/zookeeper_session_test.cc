@@ -120,6 +120,19 @@ TEST_F(SessionTest, ServersThatGrantTooLittleAreNotAskedWithoutAPause) {
   EXPECT_LT(cpu_share(2s), kAtRest);
 }
 
+// Asked again by the session that got too little, they would not grant more than that.
+TEST_F(SessionTest, ServersThatGrantEnoughAgainAreFoundOut) {
+  servers::ZooKeeperSettings settings;
+  settings.config["maxSessionTimeout"] = "1000";
+  settings.config["minSessionTimeout"] = "400";
+  start(settings);
+  const auto store = open_alone(options(8s, 1s));
+  EXPECT_THAT(error_of([&] { take(*store, m, "a~1"); }),
+              ::testing::HasSubstr("it must be at least"));
+  set_on_restart("maxSessionTimeout=60000");
+  EXPECT_TRUE(eventually([&] { return error_of([&] { take(*store, m, "a~1"); }).empty(); }));
+}
+
 // A restart may bring another maxSessionTimeout, and so may the next server: the session goes on,
 // and ends sooner.
 TEST_F(SessionTest, ALeaseIsNeverLongerThanTheServerOfTheHourLetsTheSessionLive) {
