@@ -38,8 +38,8 @@ void Renewal::checked(int code, const std::vector<int>& each, LocalTime sent) {
     for (Item& item : items_) renewed(item, until);
     return;
   }
-  const bool is_mismatch = code == ZBADVERSION || code == ZNONODE;
-  if (!is_mismatch) {
+  const bool is_of_one = code == ZBADVERSION || code == ZNONODE || code == ZNOAUTH;
+  if (!is_of_one || (code == ZNOAUTH && items_.size() == 1)) {
     for (Item& item : items_) {
       item.finish(failed(code, item.wish));
     }

@@ -291,6 +291,33 @@ TEST_F(ZookeeperTest, OneTransactionRenewsManyAndOneBadOneHarmsNobody) {
   store->release(claims, soon());
 }
 
+TEST_F(ZookeeperTest, OfManyTermsTheOneWhoseNodeMayNotBeReadIsDeniedAlone) {
+  const auto store = connect();
+  std::vector<std::string> names;
+  std::vector<Claim> claims;
+  for (int i = 0; i < 5; ++i) names.push_back(m + "." + std::to_string(i));
+  for (const std::string& name : names) claims.push_back({name, "a~1", 0, 0, 60s, 30s});
+  Answers answers = store->contend(claims, soon());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    claims[i].token = std::get<Observation>(answers[i]).owner.token;
+  }
+  ASSERT_EQ(raw().allow(path(names[1]), ZOO_PERM_ADMIN), ZOK);
+  ASSERT_EQ(raw().allow(path(names[3]) + '/' + raw().children(path(names[3]))[0], ZOO_PERM_ADMIN),
+            ZOK);
+  answers = store->contend(claims, soon());
+  for (std::size_t i = 0; i < claims.size(); ++i) {
+    if (i == 1 || i == 3) {
+      const auto* error = std::get_if<Error>(&answers[i]);
+      EXPECT_TRUE(error && error->errc() == Errc::kDenied) << i;
+    } else {
+      const auto* seen = std::get_if<Observation>(&answers[i]);
+      EXPECT_TRUE(seen && owns(*seen, "a~1")) << i << " is none of it";
+    }
+  }
+  ASSERT_EQ(raw().allow(path(names[1]), ZOO_PERM_ALL), ZOK);
+  store->release(claims, soon());
+}
+
 TEST_F(ZookeeperTest, ALeaseIsNeverLongerThanTheSessionAllows) {
   const auto store = open_alone(options(6s));
   const Token token = take(*store, m, "a~1", 60s, 30s).owner.token;
