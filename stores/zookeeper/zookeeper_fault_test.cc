@@ -96,7 +96,8 @@ TEST_F(FaultTest, AChrootIsALayerBelowWhichEverythingIsTheSame) {
   ZookeeperOptions below = options(6s);
   below.chroot = "/app";
   const auto store = open_alone(below);
-  take(*store, m, "a~1");
+  const Token token = take(*store, m, "a~1").owner.token;
+  EXPECT_TRUE(owns(renew(*store, m, "a~1", token), "a~1"));
   EXPECT_EQ(raw().children("/app/simba/" + m).size(), 1U);
   EXPECT_FALSE(raw().exists("/simba"));
   std::atomic<int> wakes{0};
