@@ -1,9 +1,11 @@
 #include <libpq-fe.h>
 
+#include <sstream>
 #include <thread>
 
 #include "stores/postgres/connection.h"
 #include "stores/postgres/postgres_fixture.h"
+#include "stores/postgres/statements.h"
 
 // What this store does with its table, on a real server.
 namespace simba::postgres {
@@ -54,6 +56,35 @@ TEST_F(PostgresStoreTest, AllRowsOfAListAreOfOneTime) {
   const std::vector<Listed> all = store->list("mutex-", {}, 20'000, soon());
   ASSERT_EQ(all.size(), 20'000U);
   EXPECT_EQ(all.front().observation.now, all.back().observation.now);
+}
+
+// A cursor shows the table as it was when it was declared, as a statement does that was bound and
+// is executed later.
+TEST_F(PostgresStoreTest, NoRowThatIsReadIsOlderThanTheTimeItComesWith) {
+  take(*open(), "report", "a~1");
+  const std::vector<Statement> ours = make_statements(Endpoint(options()));
+  const auto with = [](std::string sql, const std::vector<std::string>& values) {
+    for (std::size_t i = values.size(); i > 0; --i) {
+      const std::string name = '$' + std::to_string(i);
+      for (std::size_t at = 0; (at = sql.find(name, at)) != sql.npos; at += values[i - 1].size()) {
+        sql.replace(at, name.size(), values[i - 1]);
+      }
+    }
+    return sql;
+  };
+  for (const std::string& sql :
+       {with(ours[kObserve].sql, {"ARRAY['report']"}),
+        with(ours[kList].sql, {"'report'", "'report~'", "'report'", "10"})}) {
+    Admin reader(options().conninfo);
+    reader("BEGIN");
+    reader("DECLARE rows CURSOR FOR " + sql);
+    const std::int64_t declared = std::stoll(reader(std::string("SELECT ") + kNowMs));
+    reader("SELECT pg_sleep(0.05)");
+    std::istringstream row(reader("FETCH ALL FROM rows"));
+    std::string column;
+    for (int i = 0; i < 6; ++i) std::getline(row, column, '|');
+    EXPECT_LE(std::stoll(column), declared) << sql;
+  }
 }
 
 TEST_F(PostgresStoreTest, StoresOfOneProcessShareOneListeningConnection) {

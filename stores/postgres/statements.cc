@@ -32,7 +32,7 @@ namespace {
 
 constexpr std::string_view kNow = "floor(date_part('epoch', clock_timestamp()) * 1000)::bigint";
 constexpr std::string_view kBefore =
-    "floor(date_part('epoch', statement_timestamp()) * 1000)::bigint";
+    "floor(date_part('epoch', transaction_timestamp()) * 1000)::bigint";
 constexpr std::string_view kNowUs =
     "floor(date_part('epoch', clock_timestamp()) * 1000000)::bigint";
 
@@ -190,7 +190,9 @@ constexpr std::string_view kEvictSql = R"(
   SELECT mutex, pg_notify('{channel}', mutex) FROM evicted)";
 
 // Who only looks is told the time before the rows were as they are: while rows are on their way to
-// a reader that stands still, their owners renew, and none of them must look expired.
+// a reader that stands still, their owners renew, and none of them must look expired. A statement
+// is said to begin when it is executed, and rows are as they were when its parameters were bound:
+// each flight of ours is a transaction, which begins before both.
 constexpr std::string_view kObserveSql = R"(
   SELECT m.owner_id, m.acquired_at, m.ttl_at, m.transition_at, m.fencing_token, {before}, c.place
   FROM unnest($1::text[]) WITH ORDINALITY AS c (mutex, place)
