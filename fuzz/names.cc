@@ -1,6 +1,7 @@
 // Names of mutexes, ids of contenders, and what the stores make of them: different names stay
 // different.
 #include <string>
+#include <vector>
 
 #include "core/utf8.h"
 #include "fuzz/target.h"
@@ -54,7 +55,7 @@ void check_zookeeper(const std::string& name, const std::string& other) {
           "one stem, one wire id");
   require(zookeeper::latch_number(zookeeper::latch_stem(name) + "0000000042") == 42,
           "the server's number is found again");
-  const std::string children[] = {name, zookeeper::latch_stem(other) + "0000000007", other};
+  const std::vector<std::string> children{name, zookeeper::latch_stem(other) + "0000000007", other};
   for (const std::string& each : zookeeper::latch_order(children)) {
     require(zookeeper::latch_number(each).has_value(), "only latch nodes stand in line");
   }

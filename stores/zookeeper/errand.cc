@@ -18,6 +18,9 @@ StoreTime store_time(LocalTime at) {
   return StoreTime{duration_cast<milliseconds>(at.time_since_epoch())};
 }
 
+// Who owns is told by the first: a long queue is not copied for that.
+Line head_of(const Line& line) { return {{line.order.front()}, line.container}; }
+
 }  // namespace
 
 Wish Wish::of(const Claim& claim) {
@@ -40,13 +43,12 @@ bool Errand::is_over() {
 }
 
 void Errand::list(std::function<void(const Line&)> seen) {
-  handle().children(container(),
-                    [me = shared_from_this(), seen = std::move(seen)](
-                        int code, const std::vector<std::string>& names, const Stat& stat) {
-                      if (code == ZNONODE) return seen({});
-                      if (code != ZOK) return me->fail(code, "list the queue");
-                      seen({latch_order(names), read_container(stat)});
-                    });
+  handle().children(container(), [me = shared_from_this(), seen = std::move(seen)](
+                                     int code, std::vector<std::string> names, const Stat& stat) {
+    if (code == ZNONODE) return seen({});
+    if (code != ZOK) return me->fail(code, "list the queue");
+    seen({latch_order(std::move(names)), read_container(stat)});
+  });
 }
 
 void Errand::answer_with_owner(const Line& line) {
@@ -71,7 +73,8 @@ void Errand::learn_leader(const Line& line) {
                      session().places().watch_leader(wish_.mutex, first) != Places::Hearing::kFull;
   const auto watching = hears ? Handle::Watching::kYes : Handle::Watching::kNo;
   handle().get(node(first), watching,
-               [me = shared_from_this(), line](int code, std::string data, const Stat& stat) {
+               [me = shared_from_this(), line = head_of(line)](int code, std::string data,
+                                                               const Stat& stat) {
                  if (code == ZNONODE) return me->look_again();
                  if (code != ZOK) return me->fail(code, "read the owner");
                  const auto token = read_token(stat);
@@ -127,19 +130,21 @@ void Errand::tell(const Leader& leader, bool evicted) {
 void Errand::answer_as_waiter(const Line& line, const std::string& predecessor) {
   const auto hearing = session().places().watch_node(wish_.mutex, wish_.wire_id, predecessor);
   if (hearing != Places::Hearing::kNew) return answer_with_owner(line);
-  handle().get(
-      node(predecessor), Handle::Watching::kYes,
-      [me = shared_from_this(), line, predecessor](int code, std::string data, const Stat& stat) {
-        if (code != ZOK) me->session().places().forget_node(me->wish_.mutex, me->wish_.wire_id);
-        if (code == ZNONODE) return me->look_again();
-        if (code != ZOK) return me->fail(code, "watch the waiter before");
-        const auto token = read_token(stat);
-        if (token && predecessor == line.order.front()) {
-          me->session().leaders().learn(
-              me->wish_.mutex, {predecessor, read_id(predecessor, std::move(data)), *token});
-        }
-        me->answer_with_owner(line);
-      });
+  handle().get(node(predecessor), Handle::Watching::kYes,
+               [me = shared_from_this(), line = head_of(line), predecessor](
+                   int code, std::string data, const Stat& stat) {
+                 if (code != ZOK)
+                   me->session().places().forget_node(me->wish_.mutex, me->wish_.wire_id);
+                 if (code == ZNONODE) return me->look_again();
+                 if (code != ZOK) return me->fail(code, "watch the waiter before");
+                 const auto token = read_token(stat);
+                 if (token && predecessor == line.order.front()) {
+                   me->session().leaders().learn(
+                       me->wish_.mutex,
+                       {predecessor, read_id(predecessor, std::move(data)), *token});
+                 }
+                 me->answer_with_owner(line);
+               });
 }
 
 void Look::look_again() {

@@ -76,9 +76,10 @@ std::optional<std::int64_t> latch_number(std::string_view name) {
   return number;
 }
 
-std::vector<std::string> latch_order(std::span<const std::string> children) {
-  std::vector<std::pair<std::int64_t, const std::string*>> latches;
-  for (const std::string& child : children) {
+std::vector<std::string> latch_order(std::vector<std::string> children) {
+  std::vector<std::pair<std::int64_t, std::string*>> latches;
+  latches.reserve(children.size());
+  for (std::string& child : children) {
     if (const auto number = latch_number(child)) latches.emplace_back(*number, &child);
   }
   std::sort(latches.begin(), latches.end(), [](const auto& a, const auto& b) {
@@ -86,7 +87,7 @@ std::vector<std::string> latch_order(std::span<const std::string> children) {
   });
   std::vector<std::string> names;
   names.reserve(latches.size());
-  for (const auto& latch : latches) names.push_back(*latch.second);
+  for (const auto& latch : latches) names.push_back(std::move(*latch.second));
   return names;
 }
 

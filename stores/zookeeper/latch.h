@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +25,7 @@ std::string latch_stem(std::string_view wire_id);
 std::optional<std::int64_t> latch_number(std::string_view name);
 
 // The latch nodes among the children, the leader first.
-std::vector<std::string> latch_order(std::span<const std::string> children);
+std::vector<std::string> latch_order(std::vector<std::string> children);
 
 // The server counts in 32 bits with a sign, and what comes after the last number sorts before all
 // others. From here on nobody joins: the queue runs empty, the container goes, and the count begins

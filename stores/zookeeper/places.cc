@@ -441,11 +441,11 @@ bool Places::take_missed(const Key& id) {
   return it != entries_.end() && std::exchange(it->second.missed, false);
 }
 
-void Places::put_line(const Key& id, const Line& line, LocalTime now) {
+void Places::put_line(const Key& id, Line line, LocalTime now) {
   const std::lock_guard lock(guard_);
   const auto it = entries_.find(id);
   if (it == entries_.end()) return;
-  it->second.line = std::make_unique<std::pair<LocalTime, Line>>(now, line);
+  it->second.line = std::make_unique<std::pair<LocalTime, Line>>(now, std::move(line));
 }
 
 std::optional<Line> Places::take_line(std::string_view mutex, std::string_view wire_id,

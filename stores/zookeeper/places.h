@@ -143,7 +143,7 @@ class Places {
   bool take_missed(const Key& id);
 
   // What the queue of a waiter was a moment ago: for its next question, if that comes at once.
-  void put_line(const Key& id, const Line& line, LocalTime now);
+  void put_line(const Key& id, Line line, LocalTime now);
   std::optional<Line> take_line(std::string_view mutex, std::string_view wire_id, LocalTime now);
 
  private:

@@ -228,13 +228,17 @@ void Session::wake_waiters(const std::string& mutex, std::vector<Places::Key> wa
   }
   if (!handle) return;
   handle->children(container(mutex),
-                   [this, waiters = std::move(waiters)](
-                       int code, const std::vector<std::string>& names, const Stat& stat) {
-                     const Line line{latch_order(names), read_container(stat)};
-                     for (const Places::Key& key : waiters) {
-                       if (code == ZOK) places_.put_line(key, line, BootClock::now());
-                       watchers_->wake(key);
+                   [this, waiters = std::move(waiters)](int code, std::vector<std::string> names,
+                                                        const Stat& stat) {
+                     if (code == ZOK) {
+                       const LocalTime now = BootClock::now();
+                       Line line{latch_order(std::move(names)), read_container(stat)};
+                       for (std::size_t i = 1; i < waiters.size(); ++i) {
+                         places_.put_line(waiters[i], line, now);
+                       }
+                       places_.put_line(waiters.front(), std::move(line), now);  // mostly alone
                      }
+                     for (const Places::Key& key : waiters) watchers_->wake(key);
                    });
 }
 
