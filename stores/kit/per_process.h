@@ -1,8 +1,8 @@
 #pragma once
 
-#include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -19,10 +19,10 @@ class PerProcess {
  public:
   template <class Make>
   static std::shared_ptr<T> get(const std::string& identity, Make make) {
-    Table& table = the_table();
+    Table& table = own_table();
     const std::lock_guard lock(table.guard);
     std::erase_if(table.alive, [](const auto& each) { return each.second.expired(); });
-    std::weak_ptr<T>& slot = table.alive[std::to_string(getpid()) + '\n' + identity];
+    std::weak_ptr<T>& slot = table.alive[identity];
     std::shared_ptr<T> one = slot.lock();
     if (!one) slot = one = make();
     return one;
@@ -30,19 +30,25 @@ class PerProcess {
 
  private:
   struct Table {
-    Table() {
-      // Nobody else holds the lock in a forked child.
-      pthread_atfork([] { the_table().guard.lock(); }, [] { the_table().guard.unlock(); },
-                     [] { the_table().guard.unlock(); });
-    }
+    const pid_t process = getpid();
     std::mutex guard;
     std::map<std::string, std::weak_ptr<T>> alive;  // guarded by guard
   };
-  // Never destroyed: a store in a static variable may go after this.
-  static Table& the_table() {
-    static auto* const table = new Table;
-    return *table;
+  // What a child inherits is left as it is: somebody may have held the lock at the fork. Nothing
+  // here is made as a static variable is, nor are there handlers of forks: a child of the moment in
+  // which the first thread makes those would wait for that thread for ever.
+  static Table& own_table() {
+    Table* found = current.load(std::memory_order_acquire);
+    while (!found || found->process != getpid()) {
+      auto made = std::make_unique<Table>();
+      if (current.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) {
+        return *made.release();
+      }
+    }
+    return *found;
   }
+  // Never destroyed: a store in a static variable may go after this.
+  static constinit inline std::atomic<Table*> current{nullptr};
 };
 
 }  // namespace simba::kit

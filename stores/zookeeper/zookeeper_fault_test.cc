@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <memory>
 #include <thread>
+#include <utility>
 
+#include "stores/kit/per_process.h"
 #include "stores/zookeeper/fault_fixture.h"
 
 // Faults, on servers of our own: servers that are killed, wiped, without quorum, or that refuse.
@@ -249,6 +252,41 @@ TEST_F(FaultTest, AChildThatWasForkedWhileAStoreWasBeingOpenedOpensItsOwn) {
   }
   done = true;
   opener.join();
+}
+
+// The first use of what stores share is made apart from the others: a hundred of them.
+template <int N>
+struct Shared {};
+
+template <int N>
+bool is_had_by_a_child_of_its_first_use() {
+  const auto get = [] {
+    kit::PerProcess<Shared<N>>::get("it", [] { return std::make_shared<Shared<N>>(); });
+  };
+  std::atomic<bool> begins{false};
+  std::thread first([&] {
+    begins = true;
+    get();
+  });
+  while (!begins) {
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    get();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  first.join();
+  return status == 0;
+}
+
+TEST(PerProcess, AChildThatIsForkedInTheMidstOfTheFirstUseWaitsForNobody) {
+  [&]<int... kRounds>(std::integer_sequence<int, kRounds...>) {
+    EXPECT_TRUE((is_had_by_a_child_of_its_first_use<kRounds>() && ...));
+  }
+  (std::make_integer_sequence<int, 100>());
 }
 
 // kazoo 730: what comes after the last number sorts before all others.
