@@ -78,9 +78,11 @@ void Take::join(Parents parents) {
   if (parents == Parents::kMake) {
     // Also when nobody waits any more: else a slow server would be asked for ever.
     const auto made = [me = self<Take>()](int code, const std::string&, const Stat&) {
+      if (code == ZOK || code == ZNODEEXISTS) me->has_root_ = true;
       if (code != ZNODEEXISTS && me->parents_code_ == ZOK) me->parents_code_ = code;
     };
     parents_code_ = ZOK;
+    has_root_ = false;
     const std::string path = container();
     for (std::size_t slash = path.find('/', 1); slash != path.npos;
          slash = path.find('/', slash + 1)) {
@@ -106,7 +108,10 @@ void Take::join(Parents parents) {
 
 void Take::joined(int code, const std::string& path, const Stat& stat, LocalTime sent,
                   Parents parents) {
-  if (code == ZNONODE && parents == Parents::kThere) return join(Parents::kMake);
+  const bool is_why_missing = parents_code_ != ZOK && parents_code_ != ZNONODE;
+  // The server removes containers that have been empty for a while: also between two requests.
+  const bool was_removed = parents == Parents::kThere || (has_root_ && !is_why_missing);
+  if (code == ZNONODE && was_removed) return join(Parents::kMake);
   if (code == ZNONODE && parents_code_ != ZOK) code = parents_code_;  // why it is missing
   const auto name = read_made(path, wish().wire_id);
   if (code == ZOK && (!name || !read_token(stat))) code = ZMARSHALLINGERROR;

@@ -33,6 +33,7 @@ class Take : public Errand {
   LocalTime committed_ = LocalTime::min();  // until when the session lives, by our own write
   bool joined_ = false;                     // in this call
   int parents_code_ = 0;                    // the first that could not be made, and why
+  bool has_root_ = false;                   // what all of them stand on is there
 };
 
 }  // namespace simba::zookeeper

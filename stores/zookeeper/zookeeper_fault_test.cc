@@ -78,6 +78,18 @@ TEST_F(FaultTest, AContainerThatIsReapedIsMadeAgainAndTheTokenGrows) {
   }
 }
 
+TEST_F(FaultTest, AContainerThatIsReapedBetweenTwoRequestsIsMadeAgain) {
+  servers::ZooKeeperSettings settings;
+  settings.java = {"-Dznode.container.checkIntervalMs=1", "-Dznode.container.maxPerMinute=1000000"};
+  start(settings);
+  const auto store = connect_straight();
+  for (int round = 0; round < 500 && !HasFailure(); ++round) {
+    const std::string id = "a~" + std::to_string(round);
+    EXPECT_EQ(error_of([&] { take(*store, m, id); }), "") << round;
+    release(*store, m, id);
+  }
+}
+
 TEST_F(FaultTest, AnEvictionInAContainerThatWasMadeAgainIsNotTakenForTheLastOneThere) {
   servers::ZooKeeperSettings settings;
   settings.java = {"-Dznode.container.checkIntervalMs=50"};
