@@ -76,6 +76,7 @@ void add_part(const Field& field, std::string_view part, std::string_view whole,
     const std::string_view text = part.substr(slash + 1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
     if (error != std::errc{} || end != text.data() + text.size() || step < 1) refuse(field, whole);
+    step = std::min(step, field.to + 1);  // beyond the last value, and no further
   }
   int from = field.from, to = field.to;
   if (range != "*") {

@@ -58,6 +58,12 @@ TEST_F(CronTest, FindsTheNextMinute) {
   EXPECT_EQ(next("15,45 8-9 * * *", "2026-11-15 09:45:10"), "Mon 2026-11-16 08:15");
 }
 
+TEST_F(CronTest, AStepBeyondTheLastValueLeavesTheFirst) {
+  EXPECT_EQ(next("5/2147483647 * * * *", "2026-11-15 20:05:00"), "Sun 2026-11-15 21:05");
+  EXPECT_EQ(next("5-9/60 * * * *", "2026-11-15 20:05:00"), "Sun 2026-11-15 21:05");
+  EXPECT_EQ(next("0 7/2147483641 * * *", "2026-11-15 07:00:00"), "Mon 2026-11-16 07:00");
+}
+
 TEST_F(CronTest, KnowsDaysMonthsAndTheirNames) {
   EXPECT_EQ(next("0 3 * * mon-fri", "2026-11-13 03:00:00"), "Mon 2026-11-16 03:00");
   EXPECT_EQ(next("0 3 * * 7", "2026-11-16 00:00:00"), "Sun 2026-11-22 03:00");
