@@ -13,6 +13,7 @@
 #include "testing/servers/relay.h"
 #include "testing/servers/server.h"
 #include "testing/servers/shared.h"
+#include "testing/servers/tool.h"
 
 namespace simba::cli {
 namespace {
@@ -42,6 +43,8 @@ std::vector<Nest> nests() {
        "/postgres?sslmode=disable", true, "PGPASSWORD"},
       {"mysql", "mariadb", "mysql://admin:" + canary + "@127.0.0.1:", "/simba_db?sslmode=disable",
        false, "MYSQL_PWD"},
+      {"mysql_users", "mariadb",
+       "mysql://canary:" + canary + "@127.0.0.1:", "/simba_db?sslmode=disable", true, "MYSQL_PWD"},
       {"zookeeper", "zookeeper", "zookeeper://me:" + canary + "@127.0.0.1:", "?base=/canaries",
        true},  // the nodes it makes are its own
       {"mongodb", "mongodb", "mongodb://me:" + canary + "@127.0.0.1:", "/?directConnection=true",
@@ -77,7 +80,20 @@ class CanaryTest : public ToolTest, public ::testing::WithParamInterface<Nest> {
     relay =
         std::make_unique<servers::Relay>(static_cast<std::uint16_t>(std::stoi(address.substr(at))));
     use(relay->port());
+    if (GetParam().name == "mysql_users") make_user(address.substr(at, address.find('/', at) - at));
     return true;
+  }
+
+  // Whose password is the canary. Others of the server need none, and are refused with one.
+  static void make_user(const std::string& port) {
+    const std::string sql =
+        "DO GET_LOCK('simba:roles', 60); CREATE USER IF NOT EXISTS canary@'%' "
+        "IDENTIFIED BY '" +
+        std::string(kCanary) +
+        "'; GRANT SELECT, INSERT, UPDATE, CREATE ON simba_db.* TO canary@'%'";
+    servers::output_of({"mariadb", "--no-defaults", "--user=admin", "--host=127.0.0.1",
+                        "--port=" + port, "--execute=" + sql},
+                       std::chrono::seconds(90));
   }
 
   // By the environment, by a file it names, by the file with settings, and by the variable of its
