@@ -48,9 +48,9 @@ struct Call {
   int client = 0;
 
   bool is_contending() const { return kind == Kind::kTake || kind == Kind::kRenew; }
-  // It is the owner by its own reply.
+  // It is the owner by its own reply. Without a token nobody is.
   bool is_granted() const {
-    const bool same_term = kind == Kind::kTake || owner_token == token;
+    const bool same_term = kind == Kind::kTake ? owner_token != 0 : owner_token == token;
     return is_contending() && answer == Answer::kOwned && owner == id && same_term;
   }
 };

@@ -226,6 +226,16 @@ TEST(LinearTest, AnOwnerWithoutATokenIsComparedByItsName) {
             Found::kNone);
 }
 
+TEST(LinearTest, WhoIsToldThatItOwnsWithoutATokenWasGrantedNothing) {
+  const Call nothing = granted(0, 1, kAnn, 0);
+  EXPECT_EQ(order({nothing}), Found::kFound) << "nothing is known that could be compared";
+  EXPECT_EQ(order({nothing, granted(2, 3, kBob, 7)}), Found::kFound);
+  EXPECT_EQ(order({granted(4, 5, kAnn, 7), granted(6, 7, kAnn, 0)}), Found::kFound) << "it owns";
+  EXPECT_EQ(order({granted(4, 5, kAnn, 7), released(6, 7, kAnn, 7), granted(8, 9, kAnn, 0)}),
+            Found::kNone)
+      << "it has no term any more";
+}
+
 TEST(LinearTest, AnEvictionTakesTheNameAndKeepsTheLease) {
   const Call evicted =
       answered(asked(Call::Kind::kEvict, 10, 11, kAnn, 7), Call::Answer::kNameless);
