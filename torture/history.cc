@@ -60,7 +60,7 @@ void check_order(const History& history, const ByRank<Rank>& found, const std::s
       into.push_back({promise,
                       history.mutex + ": " + by(evidence.last) + did + ' ' +
                           std::to_string(late.count()) + " us after " + by(earliest->first),
-                      evidence.last_begin});
+                      evidence.last_begin, earliest->first_end});
     }
     if (earliest == nullptr || evidence.first_end < earliest->first_end) earliest = &evidence;
   }

@@ -43,7 +43,8 @@ struct Violation {
   std::string promise;  // "P1"
   std::string what;
   LocalTime at{};
-  LocalTime since{};  // of P4: when the term was first seen to be over
+  // Of P4: when the term was first seen to be over. Of an order: when what comes later had ended.
+  LocalTime since{};
 };
 
 // Between two looks at a term that is over and was not told so yet. Of the time in between so much

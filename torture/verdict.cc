@@ -79,12 +79,12 @@ std::string gap_text(const Outcome& outcome, const Gap& gap) {
          " of it), the harness itself was held up for " + print(outcome.held_up) + " at most";
 }
 
-// Two owners, and by now a failover can have forgotten the first of them: it owned for at most a
-// lease.
+// Two owners, and a failover can have forgotten the first of them: the other one was first seen
+// after it, and the first owned for at most a lease from then on.
 bool is_forgotten(const Violation& violation, const Plan& plan, const Outcome& outcome) {
   if (!outcome.forgets || !violation.promise.starts_with("P1")) return false;
   return std::any_of(outcome.faults.begin(), outcome.faults.end(), [&](const Fault& fault) {
-    return fault.kind == FaultKind::kFailover && violation.at >= fault.begin &&
+    return fault.kind == FaultKind::kFailover && violation.since >= fault.begin &&
            violation.at <= fault.end + plan.lease();
   });
 }

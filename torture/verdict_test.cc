@@ -141,6 +141,8 @@ TEST_F(VerdictTest, TwoOwnersAreCountedWhereAFailoverMayForgetAndBreakP1ElseAndL
   lane(0).records.back() = look(390, 5);
   lane(1).records.front() = look(380, 6);
   EXPECT_FALSE(judge(plan, outcome).holds()) << "before the failover nothing was forgotten";
+  lane(0).records.back() = look(700, 5);
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "nor was who had come by then";
 }
 
 TEST_F(VerdictTest, WhatIsForgivenHidesNothingThatIsNot) {
