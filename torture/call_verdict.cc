@@ -30,9 +30,11 @@ LeaseRules lease_rules(const Plan& plan, const Outcome& outcome, bool forgets) {
   // By then the lease of what was forgotten is over.
   if (forgets) rules.forgets = periods(outcome, FaultKind::kFailover, plan.lease());
   if (store.may_forget_release) {
-    rules.revives = periods(outcome, FaultKind::kServerKill, plan.lease());
+    // By then its lease is over, also where the clock was set back meanwhile (by a third at most).
+    const nanoseconds longest = plan.lease() + plan.lease() / 3;
+    rules.revives = periods(outcome, FaultKind::kServerKill, longest);
     // What was not on the disk was not sent to the standby either.
-    const auto failovers = periods(outcome, FaultKind::kFailover, plan.lease());
+    const auto failovers = periods(outcome, FaultKind::kFailover, longest);
     rules.revives.insert(rules.revives.end(), failovers.begin(), failovers.end());
     if (!store.is_ours) rules.revives = {{LocalTime::min(), LocalTime::max()}};
   }

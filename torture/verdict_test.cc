@@ -284,6 +284,14 @@ TEST_F(VerdictTest, WhatAStoreTellsOfThePastIsJudgedByIt) {
     outcome.faults = {{kind, -1, at(250), at(280)}};
     EXPECT_TRUE(judge(plan, outcome).violations.empty());
   }
+  Call& again = outcome.calls[0].calls.back();
+  again.before = at(2'200);
+  again.after = at(2'201);
+  outcome.faults.push_back({FaultKind::kClockStep, -1, at(300), at(300), -500ms});
+  EXPECT_TRUE(judge(plan, outcome).violations.empty()) << "a clock set back makes a lease longer";
+  again.before = at(2'300);
+  again.after = at(2'301);
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U) << "not by more than that";
 }
 
 TEST_F(VerdictTest, CallsThatFoundNoRoomAreSaidToBeMissing) {
