@@ -68,8 +68,8 @@ void judge_calls(const Plan& plan, const Outcome& outcome, Verdict& verdict) {
     const std::vector<Call> calls = explainable(history, plan, outcome);
     verdict.calls.noted += calls.size();
     verdict.calls.is_cut = verdict.calls.is_cut || history.is_cut;
+    ++(calls.empty() ? verdict.calls.missing : verdict.calls.mutexes);
     if (calls.empty()) continue;
-    ++verdict.calls.mutexes;
     Order order = find_order(calls, lease_rules(plan, outcome, false));
     if (order.verdict == Order::Verdict::kNone && outcome.forgets) {
       order = find_order(calls, lease_rules(plan, outcome, true));
@@ -87,7 +87,9 @@ void judge_calls(const Plan& plan, const Outcome& outcome, Verdict& verdict) {
 
 std::string calls_text(const Verdict& verdict) {
   const Verdict::Calls& calls = verdict.calls;
-  if (calls.mutexes == 0) return "no call was noted down";
+  const std::string missing =
+      "of " + std::to_string(calls.missing) + " mutexes NO CALL WAS NOTED DOWN, nothing is shown";
+  if (calls.mutexes == 0) return calls.missing == 0 ? "of no mutex" : missing;
   const auto broken = static_cast<std::size_t>(
       std::count_if(verdict.violations.begin(), verdict.violations.end(),
                     [](const Violation& violation) { return violation.promise == "LIN"; }));
@@ -100,6 +102,7 @@ std::string calls_text(const Verdict& verdict) {
   if (calls.undecided > 0) {
     text += ", " + std::to_string(calls.undecided) + " NOT DECIDED: the search was given up";
   }
+  if (calls.missing > 0) text += "; " + missing;
   if (calls.is_cut) text += "; a log was full, what came after it was not noted down";
   return text;
 }

@@ -93,6 +93,7 @@ struct Verdict {
     std::size_t mutexes = 0, noted = 0;
     std::size_t undecided = 0;  // mutexes: the search was given up
     std::size_t forgotten = 0;  // mutexes: an order there is only as a failover may forget
+    std::size_t missing = 0;    // mutexes of which nothing was noted down
     bool is_cut = false;        // a log was full
   };
   Calls calls;
@@ -103,7 +104,7 @@ struct Verdict {
   bool fails_over() const { return failovers == 0 || failovers_seen > 0; }
   bool holds() const {
     return violations.empty() && sees_the_bug && clock_acts() && fails_over() && missing.empty() &&
-           !is_overfull && calls.undecided == 0;
+           !is_overfull && calls.undecided == 0 && calls.missing == 0;
   }
 };
 

@@ -275,6 +275,7 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
                               {"two_owners_forgotten", verdict.forgotten},
                               {"calls", verdict.calls.noted},
                               {"calls_mutexes", verdict.calls.mutexes},
+                              {"calls_missing", verdict.calls.missing},
                               {"calls_undecided", verdict.calls.undecided},
                               {"calls_forgotten", verdict.calls.forgotten},
                               {"calls_cut", verdict.calls.is_cut}};

@@ -251,6 +251,19 @@ TEST_F(VerdictTest, CallsThatHaveNoOrderBreakTheRun) {
   EXPECT_THAT(as_text({}, plan, outcome, verdict), HasSubstr("1 NOT LINEARIZABLE"));
 }
 
+TEST_F(VerdictTest, AMutexOfWhichNoCallWasNotedDownIsNoProof) {
+  outcome.calls = {{"m", {granted(100, 1, 5)}}};
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  outcome.calls.push_back({"other", {}});
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("linearizable; of 1 mutexes NO CALL WAS NOTED DOWN, nothing is shown"));
+  outcome.calls.erase(outcome.calls.begin());
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+              HasSubstr("  calls       of 1 mutexes NO CALL WAS NOTED DOWN"));
+}
+
 TEST_F(VerdictTest, WhatAFailoverForgotIsCounted) {
   outcome.calls = {{"m", {granted(100, 1, 5), granted(600, 2, 6)}}};
   outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
