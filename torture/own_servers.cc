@@ -162,6 +162,7 @@ constexpr OwnStore kStores[] = {
     {"mongodb-set", start_mongodb_set, 2000ms, 1000ms},
     {"redis-sentinels", start_redis_sentinels, 2000ms, 1000ms},
     {"galera-cluster", start_galera, 2000ms, 1000ms},
+    {"mariadb-replica", start_mariadb_replica, 2000ms, 1000ms},
     {"postgres-standby", start_postgres_standby, 2000ms, 1000ms},
     {"postgres-asynchronous", start_postgres_asynchronous, 2000ms, 1000ms},
 };

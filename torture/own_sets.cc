@@ -7,6 +7,7 @@
 #include "testing/servers/mongodb.h"
 #endif
 #include "testing/servers/mariadb.h"
+#include "testing/servers/mariadb_pair.h"
 #include "testing/servers/postgres_pair.h"
 #include "testing/servers/redis.h"
 #include "testing/servers/tool.h"
@@ -92,27 +93,39 @@ struct Galera : servers::GaleraCluster {
   }
 };
 
-// Nobody but us elects here: with the kill of the primary goes the promotion of the standby.
-Target start_postgres_pair(const char* name, const servers::PostgresSettings& settings) {
-  const auto own = std::make_shared<Failing<servers::PostgresPair>>(settings);
-  own->set.start();
-  Target target =
-      target_of_set(name, own, [](const servers::PostgresPair& pair) { return pair.primary(); });
+// What two servers have in common of which one follows the other, and we promote.
+template <class Pair>
+Target target_of_pair(const char* name, const std::shared_ptr<Failing<Pair>>& own) {
+  Target target = target_of_set(name, own, [](const Pair& pair) { return pair.primary(); });
   set_url(target, own->set.url());
-  target.server->hold_back = [own] { own->set[own->set.primary()].hold_back_standbys(); };
   target.server->kill = [own] {
     own->dead = own->set.primary();
     own->set.fail_over();
   };
+  const auto is_whole = [own] {
+    try {
+      return own->set.is_whole();
+    } catch (const std::runtime_error&) {  // it does not answer
+      return false;
+    }
+  };
+  target.server->is_ready = is_whole;
+  target.server->await_ready = [is_whole] { await_whole(is_whole); };
+  target.spared = {"the network: clients know two addresses", "the clock"};
+  return target;
+}
+
+// Nobody but us elects here: with the kill of the primary goes the promotion of the standby.
+Target start_postgres_pair(const char* name, const servers::PostgresSettings& settings) {
+  const auto own = std::make_shared<Failing<servers::PostgresPair>>(settings);
+  own->set.start();
+  Target target = target_of_pair(name, own);
+  target.server->hold_back = [own] { own->set[own->set.primary()].hold_back_standbys(); };
   target.server->launch = [own] {
     await_whole([own] { return own->set[1 - own->dead].ask("SELECT pg_is_in_recovery()") == "f"; });
     own->set.follow(own->dead);
   };
-  const auto is_whole = [own] { return own->set.is_whole(); };
-  target.server->is_ready = is_whole;
-  target.server->await_ready = [is_whole] { await_whole(is_whole); };
   target.count = [own] { return count_postgres(own->set.url("target_session_attrs=read-write")); };
-  target.spared = {"the network: clients know two addresses", "the clock"};
   return target;
 }
 
@@ -196,6 +209,14 @@ Target start_galera() {
   };
   target.server->await_ready = [is_ready = target.server->is_ready] { await_whole(is_ready); };
   target.spared = {"the network: clients know three addresses", "the clock"};
+  return target;
+}
+
+Target start_mariadb_replica() {
+  const auto own = std::make_shared<Failing<servers::MariadbPair>>();
+  own->set.start();
+  Target target = target_of_pair("mariadb-replica", own);
+  target.server->launch = [own] { own->set.follow(own->dead); };
   return target;
 }
 

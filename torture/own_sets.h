@@ -10,6 +10,7 @@ Target start_zookeeper_ensemble();
 Target start_mongodb_set();
 Target start_redis_sentinels();
 Target start_galera();
+Target start_mariadb_replica();
 Target start_postgres_standby();
 Target start_postgres_asynchronous();
 

@@ -13,7 +13,7 @@ if(SIMBA_BUILD_TESTS)
     DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping TIMEOUT 120)
   # With servers that are killed, read only, behind TLS, in another time zone, or three.
   simba_add_test(NAME mysql_server_test
-    SOURCES galera_test.cc mysql_cost_test.cc mysql_server_test.cc mysql_fixture.cc ../kit/fixture.cc ../kit/sql_server_test.cc
+    SOURCES galera_test.cc mariadb_replica_test.cc mysql_cost_test.cc mysql_server_test.cc mysql_fixture.cc ../kit/fixture.cc ../kit/sql_server_test.cc
     DEPS simba::mysql simba::kit simba::servers mariadb LABELS sleeping TIMEOUT 240)
   foreach(_test mysql_store_test mysql_server_test)
     target_compile_definitions(${_test} PRIVATE SIMBA_SQL_FIXTURE="stores/mysql/mysql_fixture.h")

@@ -132,6 +132,19 @@ fs::path MariadbServer::add_file(const fs::path& from, const std::string& name) 
   return to;
 }
 
+fs::path MariadbServer::write_file(const std::string& name, const std::string& content) {
+  fs::path to = directory_.path() / "my" / name;
+  std::ofstream(to) << content;
+  give_to_server(to);
+  return to;
+}
+
+void MariadbServer::take_data(const fs::path& from) {
+  fs::remove_all(data());
+  fs::copy(from, data(), fs::copy_options::recursive);
+  give_all_to_server(data());
+}
+
 void need_galera() {
   need_mariadb();
   if (!fs::exists(kGalera)) throw Unavailable("there is no Galera library (Debian: galera-4)");
@@ -154,9 +167,7 @@ GaleraCluster::GaleraCluster(const Environments& environments) {
   first.start();
   first.stop();
   for (std::size_t i = 1; i < kNodes; ++i) {
-    fs::remove_all(node(i).data());
-    fs::copy(first.data(), node(i).data(), fs::copy_options::recursive);
-    give_all_to_server(node(i).data());
+    node(i).take_data(first.data());
     fs::remove(node(i).data() / "gvwstate.dat");
   }
   first.start();

@@ -35,8 +35,12 @@ class MariadbServer : public Server {
   std::filesystem::path socket() const { return directory_.path() / "my/socket"; }
   // Puts a file where the server's user can read it: a certificate, a key. Returns where.
   std::filesystem::path add_file(const std::filesystem::path& from, const std::string& name);
+  // A file that its user can read. Returns where.
+  std::filesystem::path write_file(const std::string& name, const std::string& content);
   // The next start is with this one too.
   void configure(const std::string& name, const std::string& value);
+  // Begins anew with a copy of what another one had; neither runs.
+  void take_data(const std::filesystem::path& from);
 
  protected:
   std::filesystem::path data() const { return directory_.path() / "my/data"; }
@@ -44,6 +48,7 @@ class MariadbServer : public Server {
 
  private:
   friend class GaleraCluster;
+  friend class MariadbPair;
   void make_database() const;
 
   MariadbSettings settings_;

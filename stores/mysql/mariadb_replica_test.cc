@@ -1,0 +1,50 @@
+#include "stores/mysql/mysql_fixture.h"
+#include "testing/servers/mariadb_pair.h"
+
+// A primary whose commits wait for a replica.
+namespace simba::mysql {
+namespace {
+
+class MariadbReplicaTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      servers::need_mariadb();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    pair = std::make_unique<servers::MariadbPair>();
+    pair->start();
+  }
+
+  static bool grants(Store& store, std::span<const Claim> claims, milliseconds within) {
+    try {
+      for (const Answer& answer : store.contend(claims, BootClock::now() + within)) {
+        const auto* seen = std::get_if<Observation>(&answer);
+        if (seen != nullptr && seen->owner.is_owner(claims[0].wire_id)) return true;
+      }
+    } catch (const Error&) {
+      return false;
+    }
+    return false;
+  }
+
+  std::unique_ptr<servers::MariadbPair> pair;
+};
+
+// The limits of its statement, and of the call, end its wait, and grant nothing.
+TEST_F(MariadbReplicaTest, WhatTheReplicaHasNotGotIsNoGrant) {
+  const auto store = open_mysql(mysql_options(pair->url()));
+  take(*store, "warm", "x~1");
+  (*pair)[1].pause();
+  const Claim alone[] = {{"alone", "a~1", 0, 0, 300s, 100s}};
+  const Claim both[] = {{"one", "b~1", 0, 0, 300s, 100s}, {"two", "b~1", 0, 0, 300s, 100s}};
+  EXPECT_FALSE(grants(*store, alone, 2s));
+  EXPECT_FALSE(grants(*store, both, 2s));
+  (*pair)[1].resume();
+  EXPECT_TRUE(eventually([&] { return grants(*store, alone, 5s); }, kLongPatience));
+  EXPECT_TRUE(eventually([&] { return grants(*store, both, 5s); }, kLongPatience));
+}
+
+}  // namespace
+}  // namespace simba::mysql
