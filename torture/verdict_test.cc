@@ -150,7 +150,8 @@ TEST_F(VerdictTest, WhatIsForgivenHidesNothingThatIsNot) {
   outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
   outcome.failovers_seen = 1;
   lane(0).records = {look(500, 60)};
-  for (int i = 0; i < 50; ++i) lane(1).records.push_back(look(700 + i, static_cast<Token>(i + 8)));
+  for (Token token = 8; token < 58; ++token)
+    lane(1).records.push_back(look(700 + static_cast<int>(token), token));
   Record same = look(900, 60);
   same.term = 99;
   lane(1).records.push_back(same);
@@ -161,9 +162,9 @@ TEST_F(VerdictTest, WhatIsForgivenHidesNothingThatIsNot) {
 }
 
 TEST_F(VerdictTest, OfEachPromiseNoMoreThanAnybodyReads) {
-  for (int i = 0; i < 50; ++i) {
-    lane(0).records.push_back(look(2'000 + i, static_cast<Token>(i + 8)));
-    lane(1).records.push_back(look(3'000 + i, static_cast<Token>(i + 8)));
+  for (Token token = 8; token < 58; ++token) {
+    lane(0).records.push_back(look(2'000 + static_cast<int>(token), token));
+    lane(1).records.push_back(look(3'000 + static_cast<int>(token), token));
     lane(1).records.back().term = 99;
   }
   lane(1).records.push_back(look(1'600, 99));
