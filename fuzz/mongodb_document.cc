@@ -10,13 +10,25 @@
 #include "stores/mongodb/document.h"
 
 using simba::fuzz::accepts;
+using simba::fuzz::require;
 
 namespace {
 
 namespace mongodb = simba::mongodb;
 
+// What we have left in the document of another owner, a Java one, says nothing of it.
+void check_owner(const bson_t* document, const simba::Observation& seen) {
+  simba::fuzz::check(seen);
+  if (mongodb::text_in(document, "wireId") == mongodb::text_in(document, "ownerId")) return;
+  require(seen.owner.token == 0 || seen.owner.id.empty(),
+          "a token is of the owner it was given to");
+  const auto expires = mongodb::number_in(document, "expiresAt");
+  require(expires && seen.owner.transition_at.time_since_epoch() == simba::milliseconds{*expires},
+          "and so is the end of a lease");
+}
+
 void read(const bson_t* document, const simba::Claim& claim) {
-  accepts<simba::Error>([&] { simba::fuzz::check(mongodb::read_document(document, "now")); });
+  accepts<simba::Error>([&] { check_owner(document, mongodb::read_document(document, "now")); });
   accepts<simba::Error>([&] { simba::fuzz::check(mongodb::read_document(document, "renewedAt")); });
   simba::fuzz::check(mongodb::answer_to_take(mongodb::read_answer(document), claim));
   mongodb::text_in(document, "_id");

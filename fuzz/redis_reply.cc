@@ -12,6 +12,20 @@ using simba::fuzz::require;
 
 namespace {
 
+// Whether the asker stands as the owner in the part of an answer that is about its mutex: at the
+// end of a text, or as the third of {token, ms left, owner, details}.
+bool names_asker(const simba::redis::Reply& part, const simba::Claim& claim) {
+  return part.text.ends_with(' ' + std::string(claim.wire_id)) ||
+         (part.items.size() == 4 && part.items[2].text == claim.wire_id);
+}
+
+void check_owner(const simba::Answer& answer, const simba::redis::Reply& reply,
+                 const simba::Claim& claim) {
+  const auto* seen = std::get_if<simba::Observation>(&answer);
+  if (seen == nullptr || !seen->owner.is_owner(claim.wire_id)) return;
+  require(names_asker(reply.items.at(1), claim), "only who is named owns");
+}
+
 void read(const simba::redis::Reply& reply, const simba::Claim& claim) {
   namespace redis = simba::redis;
   const std::string where = "redis at nowhere";
@@ -26,9 +40,11 @@ void read(const simba::redis::Reply& reply, const simba::Claim& claim) {
   simba::Answers answers(1, simba::Blocked{});
   if (accepts<simba::Error>([&] { redis::read_renewals({&claim, 1}, reply, where, answers); })) {
     simba::fuzz::check(answers[0]);
+    check_owner(answers[0], reply, claim);
   }
   if (accepts<simba::Error>([&] { redis::read_observations(reply, where, answers); })) {
     simba::fuzz::check(answers[0]);
+    check_owner(answers[0], reply, claim);
   }
   accepts<simba::Error>([&] { redis::read_release(reply, where); });
   std::vector<std::string> mutexes;

@@ -34,7 +34,8 @@ class File {
     std::filesystem::remove_all(folder_);
   }
 
-  void put(FuzzedDataProvider& input) {
+  // Whether it is a row of this boot.
+  bool put(FuzzedDataProvider& input) {
     run("DELETE FROM simba_mutex");
     sqlite3_stmt* insert = nullptr;
     sqlite3_prepare_v2(db_,
@@ -46,9 +47,11 @@ class File {
     bind(insert, 2, simba::fuzz::id(input));
     for (int i = 3; i <= 6; ++i)
       sqlite3_bind_int64(insert, i, input.ConsumeIntegral<std::int64_t>());
-    if (input.ConsumeBool()) bind(insert, 7, input.ConsumeRandomLengthString(40));
+    const bool is_other = input.ConsumeBool();
+    if (is_other) bind(insert, 7, input.ConsumeRandomLengthString(40));
     sqlite3_step(insert);  // a row that the table refuses is not there
     sqlite3_finalize(insert);
+    return !is_other;
   }
 
   simba::Answer take(simba::Claim claim) {
@@ -86,10 +89,12 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static File file;
   FuzzedDataProvider input(data, size);
   const simba::Claim claim = simba::fuzz::claim_of(input);
-  file.put(input);
+  const bool is_of_this_boot = file.put(input);
   accepts<simba::Error>([&] {
     for (const auto& answer : file.store->observe({&simba::fuzz::kMutex, 1}, File::deadline())) {
       simba::fuzz::check(answer);
+      const auto* seen = std::get_if<simba::Observation>(&answer);
+      require(seen == nullptr || is_of_this_boot || seen->is_free(), "no lease outlives a boot");
     }
   });
   accepts<simba::Error>([&] { file.store->list("", {}, 10, File::deadline()); });
