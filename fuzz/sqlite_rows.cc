@@ -26,7 +26,11 @@ class File {
     take({});  // makes the row, and shows what this boot is called
     require(sqlite3_open((folder_ / "locks.db").c_str(), &db_) == SQLITE_OK, "the file opens");
     run("PRAGMA synchronous = OFF");
-    run("CREATE TEMP TABLE boot AS SELECT boot_id FROM simba_mutex");
+    sqlite3_stmt* boot = nullptr;
+    sqlite3_prepare_v2(db_, "SELECT boot_id FROM simba_mutex", -1, &boot, nullptr);
+    require(sqlite3_step(boot) == SQLITE_ROW, "a row says of which boot it is");
+    boot_ = reinterpret_cast<const char*>(sqlite3_column_text(boot, 0));
+    sqlite3_finalize(boot);
   }
   ~File() {
     store.reset();
@@ -41,17 +45,17 @@ class File {
     sqlite3_prepare_v2(db_,
                        "INSERT INTO simba_mutex (mutex, owner_id, acquired_at, ttl_at, "
                        "transition_at, token, boot_id) "
-                       "VALUES (?, ?, ?, ?, ?, ?, coalesce(?, (SELECT boot_id FROM boot)))",
+                       "VALUES (?, ?, ?, ?, ?, ?, ?)",
                        -1, &insert, nullptr);
     bind(insert, 1, std::string(simba::fuzz::kMutex));
     bind(insert, 2, simba::fuzz::id(input));
     for (int i = 3; i <= 6; ++i)
       sqlite3_bind_int64(insert, i, input.ConsumeIntegral<std::int64_t>());
-    const bool is_other = input.ConsumeBool();
-    if (is_other) bind(insert, 7, input.ConsumeRandomLengthString(40));
+    const std::string boot = input.ConsumeBool() ? input.ConsumeRandomLengthString(40) : boot_;
+    bind(insert, 7, boot);
     sqlite3_step(insert);  // a row that the table refuses is not there
     sqlite3_finalize(insert);
-    return !is_other;
+    return boot == boot_;
   }
 
   simba::Answer take(simba::Claim claim) {
@@ -80,6 +84,7 @@ class File {
   }
 
   std::filesystem::path folder_;
+  std::string boot_;  // what this one is called
   sqlite3* db_ = nullptr;
 };
 
