@@ -116,9 +116,13 @@ void check_requests(const History& history, std::vector<Violation>& into) {
       untold.running += std::clamp<nanoseconds>(record.before - untold.last, {}, kOverPace);
       untold.last = record.after;
       if (untold.running <= kPromised) continue;
+      const auto by_the_clock =
+          std::chrono::duration_cast<milliseconds>(record.before - untold.since);
       into.push_back({"P4",
                       history.mutex + ": " + by({lane.client, record.token}) +
-                          " was not told within 50 ms of running time that it owns no more",
+                          " was not told within 50 ms of running time (" +
+                          std::to_string(by_the_clock.count()) +
+                          " ms by the clock) that it owns no more",
                       record.before, untold.since});
     }
   }
