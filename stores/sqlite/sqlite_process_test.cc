@@ -61,6 +61,33 @@ TEST_F(SqliteProcess, WhoseMemoryWasDeletedMeetsAllOthersInTheNewOne) {
   EXPECT_EQ(other.join(), 0);
 }
 
+// Its own place in the log is where others have written since.
+TEST_F(SqliteProcess, WhoseMemoryWasDeletedWritesOverNobodysTerm) {
+  Signal opened, deleted, written;
+  Child late([&] {
+    const auto store = open_store();
+    take(*store, "order", "late~1");
+    opened.give();
+    deleted.wait();
+    pass(1ms);  // what is as it was is not written
+    const std::string error = error_of([&] { take(*store, "order", "late~1"); });
+    if (!error.starts_with("the store was replaced")) _exit(2);
+  });
+  Child third([&] {
+    written.wait();
+    if (take(*open_store(), "report", "third~1").owner.id != "a~1") _exit(3);
+  });
+  opened.wait();
+  std::filesystem::remove(file.string() + "-shm");
+  const auto store = open_store();
+  const Token token = take(*store, "report", "a~1").owner.token;
+  deleted.give();
+  EXPECT_EQ(late.join(), 0);
+  written.give();
+  EXPECT_EQ(third.join(), 0) << "two own it";
+  EXPECT_EQ(renew(*store, "report", "a~1", token).owner.id, "a~1");
+}
+
 // Claims in every way, for ever.
 void work(Store& store, unsigned seed) {
   std::minstd_rand random(seed);

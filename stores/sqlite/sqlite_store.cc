@@ -54,8 +54,13 @@ auto SqliteStore::call(const std::shared_ptr<Database>& database, Access access,
     const Database::Borrowed session = database->borrow(access, deadline);
     Connection& connection = session->connection();
     connection.check_deadline();
-    auto result = work(*session);
-    if (connection.guard().is_unchanged(connection.now())) return result;
+    // Before it writes, too: by a memory that was deleted it would write over what others, who have
+    // the new one, wrote into the same log.
+    connection.forget_now();
+    if (access == Access::kRead || connection.guard().is_unchanged(connection.now())) {
+      auto result = work(*session);
+      if (connection.guard().is_unchanged(connection.now())) return result;
+    }
   } catch (const Error& error) {
     // What went wrong with a file that is gone does not matter.
     if (error.errc() != Errc::kReplaced && database->is_current()) throw;
