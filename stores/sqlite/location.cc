@@ -48,6 +48,26 @@ void make_file(const fs::path& file) {
   }
 }
 
+// The log and the shared memory are found by the name of the file, links resolved. Who opens the
+// same file by another name has others, and meets nobody who came by this one.
+void check_only_name(const fs::path& file) {
+  struct statx info {};
+  if (statx(AT_FDCWD, file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_NLINK, &info) != 0) {
+    fail_system(errno, "look at", file);
+  }
+  if (info.stx_nlink > 1) {
+    refuse(file.string() + " has " + std::to_string(info.stx_nlink) +
+           " names (hard links); contenders that open it by different names do not see each "
+           "other: remove the others (find DIRECTORY -samefile " +
+           file.string() + ')');
+  }
+  if ((info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {  // an old kernel cannot tell
+    refuse(file.string() +
+           " is mounted by itself; contenders that reach it by another path do not see those of "
+           "this one: mount its directory instead");
+  }
+}
+
 void check_file(const fs::path& file) {
   struct stat info {};
   if (stat(file.c_str(), &info) != 0) {
@@ -145,6 +165,7 @@ Location locate(const fs::path& file) {
   const fs::path resolved = fs::canonical(given, error);
   if (error) fail_system(error.value(), "find", given);
   if (resolved.parent_path() != directory) check_directory(resolved.parent_path());
+  check_only_name(resolved);
   const bool writable = faccessat(AT_FDCWD, resolved.c_str(), W_OK, AT_EACCESS) == 0;
   return {given, resolved, writable};
 }

@@ -89,6 +89,41 @@ TEST_F(SqliteFile, ThroughALinkIntoASharedDirectoryIsRefused) {
   EXPECT_THAT(why_not_opened(file), HasSubstr("writable by everybody"));
 }
 
+// Each name has a log and a memory of its own: two could own one mutex.
+TEST_F(SqliteFile, OfTwoNamesIsRefused) {
+  take(*open_store(), "report", "a~1");
+  fs::create_hard_link(file, directory / "other.db");
+  EXPECT_THAT(why_not_opened(directory / "other.db"), HasSubstr("has 2 names (hard links)"));
+  EXPECT_THAT(why_not_opened(file), HasSubstr("-samefile " + file.string()));
+  fs::remove(directory / "other.db");
+  EXPECT_EQ(why_not_opened(file), "none");
+}
+
+// As into a container, without its directory.
+TEST_F(SqliteFile, ThatIsMountedByItselfIsRefused) {
+  const std::string answer = in_child([&]() -> std::string {
+    take(*open_store(), "report", "a~1");
+    fs::create_directory(directory / "inside");
+    fs::permissions(directory / "inside", fs::perms::owner_all);
+    const fs::path inside = directory / "inside/locks.db";
+    std::ofstream(inside).close();
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount(file.c_str(), inside.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      return "cannot mount";
+    }
+    const std::string there = why_not_opened(inside);
+    if (umount(inside.c_str()) != 0 ||
+        mount(directory.c_str(), (directory / "inside").c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      return "cannot mount";
+    }
+    const auto with_its_directory = open({.file = inside}, fake_host());
+    return there + "; beside it " + observe(*with_its_directory, "report").owner.id + " is seen";
+  });
+  if (answer == "cannot mount") GTEST_SKIP() << "needs to mount a file";
+  EXPECT_THAT(answer, AllOf(HasSubstr("is mounted by itself"), HasSubstr("beside it a~1 is seen")));
+}
+
 TEST_F(SqliteFile, ThatOthersCouldReadIsRefused) {
   open_store();
   fs::permissions(file, fs::perms{0640});
