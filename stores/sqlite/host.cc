@@ -1,6 +1,8 @@
 #include "stores/sqlite/host.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -38,6 +40,19 @@ std::string read_small_file(const std::filesystem::path& file) {
   return text;
 }
 
+// LXC and systemd-nspawn lay a file over the kernel's, with another id in each container: what is
+// locked there would look like an earlier boot's to the host and to every other container.
+void refuse_own_boot_id(const std::filesystem::path& file) {
+  struct statfs info {};
+  if (statfs(file.c_str(), &info) == 0 && info.f_type == PROC_SUPER_MAGIC) return;
+  throw Error(Errc::kMisconfigured,
+              "sqlite: " + file.string() +
+                  " is not the kernel's: this container has a boot id of its own, so that the host "
+                  "and other containers would take over what is locked here; take away what is "
+                  "mounted there (umount " +
+                  file.string() + "), or use a store on a server");
+}
+
 std::string read_boot_id(const std::filesystem::path& file) {
   const std::string text = read_small_file(file);
   std::string id = text.substr(0, text.find('\n'));
@@ -47,6 +62,7 @@ std::string read_boot_id(const std::filesystem::path& file) {
         "sqlite: the boot id cannot be read from " + file.string() +
             "; without it a lease of an earlier boot looks like one of this boot: mount /proc");
   }
+  refuse_own_boot_id(file);
   return id;
 }
 

@@ -430,10 +430,29 @@ TEST_F(SqliteFile, NeedsABootIdAndAClockThatIsNotShifted) {
               HasSubstr("boot id cannot be read"));
   EXPECT_THAT(error_of([&] { Host::local({.boot_id = directory / "missing"}); }),
               HasSubstr("boot id cannot be read"));
+  std::ofstream(directory / "own") << "11111111-2222-3333-4444-555555555555\n";
+  EXPECT_THAT(error_of([&] { Host::local({.boot_id = directory / "own"}); }),
+              HasSubstr("is not the kernel's"));
   EXPECT_THAT(error_of([&] { Host::local({.time_offsets = directory / "shifted"}); }),
               HasSubstr("shifts CLOCK_BOOTTIME by 86400 s"));
   EXPECT_NO_THROW(Host::local({.time_offsets = directory / "missing"}));
   EXPECT_GE(Host::local().boot_id.size(), 32U);
+}
+
+// As LXC and systemd-nspawn do to each container.
+TEST_F(SqliteFile, IsRefusedWhereTheContainerHasABootIdOfItsOwn) {
+  const std::string answer = in_child([&]() -> std::string {
+    const fs::path own = directory / "own";
+    std::ofstream(own) << "11111111-2222-3333-4444-555555555555\n";
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount(own.c_str(), HostFiles{}.boot_id.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      return "cannot mount";
+    }
+    return error_of([&] { open_sqlite(options()); });
+  });
+  if (answer == "cannot mount") GTEST_SKIP() << "needs to mount a file";
+  EXPECT_THAT(answer, HasSubstr("umount /proc/sys/kernel/random/boot_id"));
 }
 
 }  // namespace
