@@ -34,6 +34,9 @@ Meaning meaning_of(int code, int system_error) {
       return {Errc::kDenied, "this user cannot write the file or its directory; check both"};
     case SQLITE_CANTOPEN:
       if (full) return kFull;
+      if (system_error == EMFILE || system_error == ENFILE) {
+        return {Errc::kUnreachable, "no descriptor is left for it; see ulimit -n"};
+      }
       return {
           Errc::kDenied,
           "the file, or its -wal and -shm beside it, cannot be opened; check the permissions of "

@@ -91,7 +91,8 @@ void check_file(const fs::path& file) {
 
 // The XDG directories are made with 0700, as their specification wants.
 void make_private_directories(const fs::path& directory) {
-  if (directory.empty() || fs::exists(directory)) return;
+  std::error_code hidden;  // then it cannot be made either, and that says why
+  if (directory.empty() || fs::exists(directory, hidden)) return;
   make_private_directories(directory.parent_path());
   if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
     fail_system(errno, "create the directory", directory);
@@ -117,7 +118,10 @@ fs::path home() {
 
 // Absolute, links unresolved.
 fs::path absolute_name(const fs::path& file) {
-  fs::path given = fs::absolute(file.empty() ? default_sqlite_file() : file);
+  const fs::path named = file.empty() ? default_sqlite_file() : file;
+  std::error_code error;
+  fs::path given = fs::absolute(named, error);
+  if (error) fail_system(error.value(), "find the directory that we are in, for", named);
   if (!given.has_filename()) refuse(given.string() + " names a directory, not a file");
   return given;
 }

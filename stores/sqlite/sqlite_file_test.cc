@@ -1,7 +1,9 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +148,38 @@ TEST_F(SqliteFile, ThatIsADirectoryIsRefused) {
   fs::create_directory(file);
   EXPECT_THAT(why_not_opened(file), HasSubstr("not a regular file"));
   EXPECT_THAT(why_not_opened(directory.string() + "/"), HasSubstr("names a directory"));
+}
+
+TEST_F(SqliteFile, BelowADirectoryThatIsClosedToUsIsDenied) {
+  fs::create_directory(directory / "closed");
+  fs::permissions(directory / "closed", fs::perms::none);
+  const std::string answer = as_ordinary_user(directory, [&] {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe)
+    setenv("XDG_STATE_HOME", (directory / "closed/state").c_str(), 1);
+    return why_not_opened({});
+  });
+  fs::permissions(directory / "closed", fs::perms::owner_all);
+  EXPECT_THAT(answer, AllOf(StartsWith("the store denied"), HasSubstr("closed/state")));
+}
+
+TEST_F(SqliteFile, WithoutDescriptorsIsOutOfReachAndNotDenied) {
+  const std::string answer = in_child([&]() -> std::string {
+    take(*open_store(), "report", "a~1");
+    const rlimit few{64, 64};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) return "cannot be limited";
+    std::vector<int> all;
+    for (int one = 0; (one = ::open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;) all.push_back(one);
+    std::string errors;
+    for (; !all.empty(); all.pop_back()) {
+      std::string error = why_not_opened(file);
+      if (error == "none") return errors;
+      if (!error.starts_with("the store cannot be reached")) return error;
+      errors += error + '\n';
+      close(all.back());
+    }
+    return "never opened";
+  });
+  EXPECT_THAT(answer, AllOf(StartsWith("the store cannot be reached"), HasSubstr("ulimit -n")));
 }
 
 TEST_F(SqliteFile, InADirectoryWithoutWritePermissionIsDenied) {
