@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -11,15 +13,20 @@ namespace simba::bench {
 
 // The driver alone, doing what a call of the SQLite store has to do, and nothing besides: the same
 // layout, the same settings, the same statements, and after each call the question whether the path
-// still leads to the open file (kNo: not even that). Trouble ends the program.
+// still leads to the open file. Trouble ends the program.
 //
 // Threads: one at a time.
 class RawSqlite {
  public:
   enum class Synchronous { kNormal, kFull };
-  enum class Compare { kNo, kYes };
+  enum class Compare {
+    kNo,
+    kPath,       // after each call
+    kDirectory,  // the store's way: before each write and after each call, and where the directory
+                 // is as it was not more than every 100 ms; then the log and the memory, too
+  };
 
-  RawSqlite(const std::string& file, Synchronous synchronous, Compare compare = Compare::kYes);
+  RawSqlite(const std::string& file, Synchronous synchronous, Compare compare = Compare::kPath);
   RawSqlite(const RawSqlite&) = delete;
   RawSqlite& operator=(const RawSqlite&) = delete;
   ~RawSqlite();
@@ -44,6 +51,9 @@ class RawSqlite {
     std::uint64_t device = 0, inode = 0;
     bool operator==(const File&) const = default;
   };
+  struct Times {
+    timespec modified{}, changed{};
+  };
   struct Row {
     std::string owner;
     std::int64_t acquired_at = 0, ttl_at = 0, transition_at = 0, token = 0;
@@ -53,12 +63,17 @@ class RawSqlite {
   sqlite3_stmt* prepare(const char* sql);
   void end(sqlite3_stmt* statement, int code);
   void observe(const std::string& mutex);
-  File file_on_path() const;
-  void check_file();
+  static File file_on(const std::string& path);
+  void check_before();
+  void check_after();
+  void compare_all();
 
-  const std::string file_;
+  const std::string file_, wal_, shm_;
   const Compare compare_;
-  File opened_;
+  const int directory_;
+  std::array<File, 3> opened_;
+  Times directory_times_;
+  std::int64_t compared_at_ = 0;
   sqlite3* db_ = nullptr;
   Clock clock_;
   Written written_;
