@@ -56,6 +56,15 @@ TEST_F(FullDiskTest, AStoreWithoutRoomIsSaidAndNothingRuns) {
   EXPECT_FALSE(std::filesystem::exists(file("ran")));
 }
 
+// Not ended by SIGXFSZ without a word.
+TEST_F(FullDiskTest, AStoreWhoseFileMayNotGrowIsSaidToo) {
+  const Result result = shell("(ulimit -f 0; " + tool() +
+                              " run --wait 0 x -- touch ran; echo it exited with $?) 2>&1 | cat");
+  EXPECT_THAT(result.out, HasSubstr("File too large"));
+  EXPECT_THAT(result.out, HasSubstr("it exited with 69"));
+  EXPECT_FALSE(std::filesystem::exists(file("ran")));
+}
+
 // A renewal that fails for want of room is tried again: room made within the lease is soon enough.
 TEST_F(FullDiskTest, ADiskThatIsFullForAWhileCostsNobodyTheMutex) {
   if (!can_mount()) GTEST_SKIP() << "this user cannot mount a file system";

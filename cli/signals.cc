@@ -50,6 +50,7 @@ Signals::Signals() {
   blocked = heard;
   sigaddset(&blocked, SIGTTOU);  // tcsetpgrp from the background
   sigaddset(&blocked, SIGPIPE);  // a driver's broken connection is an error, not the end
+  sigaddset(&blocked, SIGXFSZ);  // nor is a file that may not grow (ulimit -f)
   pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
   fd_ = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
