@@ -30,6 +30,12 @@ int open_file(const std::filesystem::path& path, off_t size) noexcept {
   return -1;
 }
 
+// As who cleans up by age does, where only rung and never written files look old.
+bool is_deleted(int descriptor) noexcept {
+  struct stat info {};
+  return fstat(descriptor, &info) == 0 && info.st_nlink == 0;
+}
+
 }  // namespace
 
 // FNV-1a: part of the layout, every process must agree.
@@ -80,11 +86,21 @@ Bells::~Bells() {
 void Bells::ring(unsigned bell) noexcept {
   if (!is_waited_for(bell)) return;
   const int open = descriptor(bell);
+  if (open < 0) return;
+  if (is_deleted(open)) replace(open, bell);
   char byte = 0;
-  if (open >= 0 && pread(open, &byte, 1, 0) != 1) {
+  if (pread(open, &byte, 1, 0) != 1) {
     // Somebody emptied the file; a listener hears a write as well.
     static_cast<void>(!pwrite(open, "\n", 1, 0));
   }
+}
+
+// The bell that hangs there now, under the same number: other threads may be ringing it.
+void Bells::replace(int descriptor, unsigned bell) noexcept {
+  const int opened = open_file(file(directory_, bell), 1);
+  if (opened < 0) return;
+  dup3(opened, descriptor, O_CLOEXEC);
+  close(opened);
 }
 
 // A waiter says that it listens, then looks at the mutex. We have released, then look here. So one

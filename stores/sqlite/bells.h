@@ -40,6 +40,7 @@ class Bells {
  private:
   bool is_waited_for(unsigned bell) noexcept;
   int descriptor(unsigned bell) noexcept;
+  void replace(int descriptor, unsigned bell) noexcept;
 
   const std::filesystem::path directory_;
   const char* waited_ = nullptr;  // mapped, read only; null: every bell is rung

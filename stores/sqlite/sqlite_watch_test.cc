@@ -130,6 +130,26 @@ TEST_F(SqliteWatch, SaysWhenItsBellWasDeletedAndHangsItAgainForTheNextWatch) {
   while (hints.count() == before) std::this_thread::yield();
 }
 
+TEST_F(SqliteWatch, IsRungByWhoKnewTheBellThatHungThereBefore) {
+  const auto mine = open_store();
+  const auto other = open_store();
+  Hints hints;
+  auto watch = mine->watch("report", "", hints.wake());
+  const auto ring = [&] {
+    take(*other, "report", "a~1");
+    release(*other, "report", "a~1");
+  };
+  ring();
+  ASSERT_TRUE(hints.wait_for(1));
+  ASSERT_TRUE(std::filesystem::remove(Bells::file(file.string() + "-bell", Bells::of("report"))));
+  while (watch->is_live()) std::this_thread::yield();
+  watch = mine->watch("report", "", hints.wake());
+  ASSERT_TRUE(watch->is_live());
+  const int before = hints.count();
+  ring();
+  EXPECT_TRUE(hints.wait_for(before + 1));
+}
+
 TEST_F(SqliteWatch, GoesOnWithTheNewFileAfterAReplacement) {
   const auto mine = open_store();
   Hints hints;
