@@ -1,7 +1,6 @@
 #include "torture/linear.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "torture/order_search.h"
 
@@ -44,9 +43,9 @@ std::vector<Call> culprits(std::vector<Call> calls, const LeaseRules& rules, Loc
   for (std::size_t kept = 4; kept < calls.size(); kept *= 2) {
     std::vector<Call> some = calls;
     std::size_t heard = 0;
-    for (Call& call : std::ranges::reverse_view(some)) {
+    std::for_each(some.rbegin(), some.rend(), [&](Call& call) {
       if (is_heard(call) && ++heard > kept) mute(call);
-    }
+    });
     if (!has_none(some)) continue;
     found = std::move(some);
     break;
