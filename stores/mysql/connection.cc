@@ -41,9 +41,11 @@ Connection::Connection(Endpoint& endpoint, const kit::StopSignal& stop, Database
     : endpoint_(endpoint) {
   try {
     connect_to_any(stop, database);
-    keep_alive(mysql_get_socket(handle_));
+    const int socket = mysql_get_socket(handle_);
+    keep_alive(socket);
     // libmariadb does not: a program we start would keep the login and the locks of the doorbell.
-    fcntl(mysql_get_socket(handle_), F_SETFD, FD_CLOEXEC);
+    fcntl(socket, F_SETFD, FD_CLOEXEC);
+    set_non_blocking(socket);  // also one of the user's
     look_around(BootClock::now() + endpoint_.connect_timeout());
     connecting_ = false;
   } catch (...) {
@@ -100,7 +102,8 @@ void Connection::connect_to(const MysqlOptions::Host& host, const kit::StopSigna
     return value.empty() ? nullptr : value.c_str();
   };
   MYSQL* connected = nullptr;
-  const Leash leash(handle_, deadline);
+  Leash leash(handle_, deadline);
+  leash.let_no_read_wait();
   const int status = mysql_real_connect_start(
       &connected, handle_, text(host.first), options.user.c_str(), options.password.c_str(),
       database == Database::kNone ? nullptr : options.database.c_str(), host.second,
@@ -109,6 +112,7 @@ void Connection::connect_to(const MysqlOptions::Host& host, const kit::StopSigna
       status, [&](int ready) { return mysql_real_connect_cont(&connected, handle_, ready); },
       deadline, &stop);
   if (connected == nullptr) {
+    if (BootClock::now() >= deadline) give_up();
     broken_ = true;
     throw connect_failure(mysql_errno(handle_), mysql_error(handle_), endpoint_);
   }
@@ -140,6 +144,11 @@ void Connection::set_options() {
   const MysqlOptions& options = endpoint_.options();
   const unsigned no_files = 0;  // a server could ask for any file of ours
   unsigned protocol = options.socket.empty() ? MYSQL_PROTOCOL_TCP : MYSQL_PROTOCOL_SOCKET;
+  // For each step of TLS's hand-shake libmariadb waits by itself, so many milliseconds; where it
+  // takes them for seconds it does not, and our own deadline counts.
+  const auto patience = static_cast<unsigned>(
+      std::min<milliseconds::rep>(options.connect_timeout.count(), 2'000'000));
+  mysql_optionsv(handle_, MYSQL_OPT_CONNECT_TIMEOUT, &patience);
   mysql_optionsv(handle_, MYSQL_OPT_NONBLOCK, &kStack);
   mysql_optionsv(handle_, MYSQL_OPT_PROTOCOL, &protocol);
   mysql_optionsv(handle_, MYSQL_OPT_LOCAL_INFILE, &no_files);
@@ -203,7 +212,7 @@ short Connection::events_of(int status) noexcept {
 }
 
 int Connection::wait(int status, LocalTime deadline, const kit::StopSignal* stop) {
-  // No time limit of the library's own is ever set, so that it asks for none.
+  // That of the library's own, where it asks for one, is longer than ours.
   if (kit::wait_for(mysql_get_socket(handle_), events_of(status), deadline, stop)) {
     return status & (MYSQL_WAIT_READ | MYSQL_WAIT_WRITE | MYSQL_WAIT_EXCEPT);
   }

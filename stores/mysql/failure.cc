@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <string_view>
 
 namespace simba::mysql {
@@ -13,6 +14,8 @@ struct Meaning {
   std::string_view advice;
   bool breaks = false;  // the connection
 };
+
+constexpr unsigned kLost = 2013, kTlsFailed = 2026;  // of libmariadb
 
 constexpr std::string_view kUser =
     "check the user, the password (URL, password-file, MYSQL_PWD) and from which hosts the server "
@@ -128,6 +131,20 @@ constexpr std::array kMeanings{
     Meaning{0, ~0U, Errc::kCorrupt, "this was not expected of the server", true},
 };
 
+// Within TLS libmariadb has one number for a certificate that proves nothing, for a file that is
+// not there, and for a connection that ended: of a call that failed in the kernel it tells the
+// number,
+// "... (104)", and of the other end that has gone OpenSSL or GnuTLS say so.
+bool is_cut(unsigned number, std::string_view text) {
+  constexpr std::array kOfTheNetwork{EPIPE,      ENETDOWN, ENETUNREACH, ECONNABORTED,
+                                     ECONNRESET, ENOTCONN, ETIMEDOUT,   EHOSTUNREACH};
+  if (number != kTlsFailed) return false;
+  return std::any_of(kOfTheNetwork.begin(), kOfTheNetwork.end(),
+                     [&](int each) { return text.ends_with('(' + std::to_string(each) + ')'); }) ||
+         text.find("unexpected eof") != text.npos ||
+         text.find("non-properly terminated") != text.npos;
+}
+
 const Meaning& meaning_of(unsigned number) {
   return *std::find_if(kMeanings.begin(), kMeanings.end(), [&](const Meaning& each) {
     return number >= each.from && number <= each.to;
@@ -163,6 +180,7 @@ bool Failure::is_read_only() const noexcept {
 }
 
 Failure failure(unsigned number, const std::string& text, const Endpoint& endpoint) {
+  if (is_cut(number, text)) number = kLost;
   return {meaning_of(number).code,
           "mysql at " + endpoint.where() + ": " + advice_of(number, endpoint) +
               in_parentheses(number, text),
@@ -170,6 +188,14 @@ Failure failure(unsigned number, const std::string& text, const Endpoint& endpoi
 }
 
 Failure connect_failure(unsigned number, const std::string& text, const Endpoint& endpoint) {
+  if (is_cut(number, text)) {
+    return {Errc::kUnreachable,
+            "mysql at " + endpoint.where() +
+                ": cannot connect: the connection ended before TLS had begun: the server stops or "
+                "starts, or speaks none" +
+                in_parentheses(number, text),
+            number};
+  }
   return {meaning_of(number).code,
           "mysql at " + endpoint.where() + ": cannot connect: " + advice_of(number, endpoint) +
               in_parentheses(number, text),

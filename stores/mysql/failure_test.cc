@@ -36,6 +36,21 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
   }
 }
 
+TEST(MysqlFailure, TellsAConnectionThatEndedFromACertificateThatProvesNothing) {
+  const Endpoint there = endpoint();
+  for (const char* cut : {"TLS/SSL error: Connection reset by peer (104)",
+                          "TLS/SSL error: unexpected eof while reading",
+                          "TLS/SSL error: The TLS connection was non-properly terminated."}) {
+    EXPECT_EQ(failure(2026, cut, there).errc(), Errc::kUnreachable) << cut;
+    EXPECT_EQ(connect_failure(2026, cut, there).errc(), Errc::kUnreachable) << cut;
+  }
+  for (const char* unproven : {"TLS/SSL error: certificate verify failed (self-signed)",
+                               "TLS/SSL error: No such file or directory (2)", "",
+                               "SSL is required, but the server does not support it"}) {
+    EXPECT_EQ(connect_failure(2026, unproven, there).errc(), Errc::kMisconfigured) << unproven;
+  }
+}
+
 TEST(MysqlFailure, IsOneLineThatNamesTheServerAndNoPassword) {
   const std::string what = failure(1142, "denied\nfor you", endpoint()).what();
   EXPECT_THAT(what, AllOf(HasSubstr("mysql at db:3306/app"), HasSubstr("denied for you"),

@@ -1,5 +1,6 @@
 #include "stores/mysql/leash.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -13,6 +14,10 @@ extern "C" int ma_pvio_register_callback(my_bool is_added,
 namespace simba::mysql {
 
 thread_local Leash* Leash::innermost = nullptr;
+
+void set_non_blocking(int socket) noexcept {
+  fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
+}
 
 Leash::Leash(MYSQL* handle, LocalTime deadline, std::size_t most_bytes)
     : handle_(handle), deadline_(deadline), left_(most_bytes), outer_(innermost) {
@@ -31,6 +36,7 @@ Leash::End Leash::end_of(const MYSQL* handle) noexcept {
 // that failed has no size.
 void Leash::look(int mode, MYSQL* handle, const unsigned char*, std::size_t size) {
   if (mode != 0 || innermost == nullptr || innermost->handle_ != handle) return;
+  if (innermost->lets_no_read_wait_) set_non_blocking(mysql_get_socket(handle));
   if (static_cast<std::ptrdiff_t>(size) > 0) innermost->count(size);
 }
 

@@ -8,6 +8,10 @@
 
 namespace simba::mysql {
 
+// A read or a write that would wait fails. libmariadb looks at what it cannot have at once for
+// plain connections alone: within TLS its non-blocking calls need a socket that is like that.
+void set_non_blocking(int socket) noexcept;
+
 // What may be read of an answer, and until when.
 //
 // libmariadb hands back control only where it has to wait. Of a server that never stops sending it
@@ -21,6 +25,9 @@ class Leash {
   static constexpr std::size_t kUsual = std::size_t{16} * 1024 * 1024;
 
   Leash(MYSQL* handle, LocalTime deadline, std::size_t most_bytes = kUsual);
+  // Around a connect: TLS begins after the server's first word, and waits in a read where the
+  // socket does, past every deadline.
+  void let_no_read_wait() noexcept { lets_no_read_wait_ = true; }
   Leash(const Leash&) = delete;
   Leash& operator=(const Leash&) = delete;
   ~Leash();
@@ -36,6 +43,7 @@ class Leash {
   MYSQL* const handle_;
   const LocalTime deadline_;
   std::size_t left_;
+  bool lets_no_read_wait_ = false;
   End end_ = End::kNone;
   Leash* const outer_;  // of another connection
   static thread_local Leash* innermost;

@@ -232,6 +232,18 @@ class MysqlTlsTest : public MysqlServerTest {
   std::string root(const std::string& name) const {
     return "sslrootcert=" + files->certificate(name).string();
   }
+  static bool is_greeting(std::string_view said) {
+    return said.find("mysql_native_password") != said.npos ||
+           said.find("caching_sha2_password") != said.npos;
+  }
+  // What hangs until then would hang for ever.
+  static constexpr auto kHangs = 40s;
+  static std::jthread end_later(servers::Relay& relay) {
+    return std::jthread([&relay, end = BootClock::now() + kHangs](const std::stop_token& stop) {
+      while (!stop.stop_requested() && BootClock::now() < end) std::this_thread::sleep_for(10ms);
+      relay.cut();
+    });
+  }
   std::string error_with(const std::string& query, const std::string& user = "admin") const {
     return error_of([&] { take(*open_mysql(mysql_options(url(query, user))), "report", "a~1"); });
   }
@@ -334,6 +346,64 @@ TEST_F(MysqlTlsTest, AFullServerIsOutOfReachUntilSomebodyGoesAndItIsSaidWhy) {
   EXPECT_EQ(owner.released(), 0);
   others.clear();
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+// The server stands still, or the network does: no call waits for it, nor does whoever ends.
+TEST_F(MysqlTlsTest, ACallEndsAtItsDeadlineWhateverTheServerDoes) {
+  start_with("server");
+  servers::Relay relay(server->port());
+  MysqlOptions through = mysql_options(url(root("ca")));
+  through.hosts = {{"127.0.0.1", relay.port()}};
+  auto store = open_mysql(through);
+  const Token token = take(*store, "report", "a~1").owner.token;
+  const auto watch = store->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  relay.stall();
+  const LocalTime began = BootClock::now();
+  const auto ends = end_later(relay);
+  const Claim renewal{"report", "a~1", token, 0, 10s, 6s};
+  EXPECT_THAT(error_of([&] {
+                store->contend({&renewal, 1}, BootClock::now() + 300ms);
+              }),
+              StartsWith("the deadline passed"));
+  const std::vector<Claim> batch{{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}};
+  EXPECT_NE(error_of([&] { store->contend(batch, BootClock::now() + 300ms); }), "none");
+  store.reset();
+  EXPECT_LT(BootClock::now() - began, kHangs);
+}
+
+// As of a server that is being killed.
+TEST_F(MysqlTlsTest, AConnectionThatEndsBeforeTheCertificateIsOutOfReachAndNotMisconfigured) {
+  start_with("server");
+  servers::Relay relay(server->port());
+  MysqlOptions through = mysql_options(url(root("ca")));
+  through.hosts = {{"127.0.0.1", relay.port()}};
+  const auto store = open_mysql(through);
+  relay.lie([&](std::string_view said) {
+    if (is_greeting(said)) return std::string(said);
+    relay.reset();
+    return std::string();
+  });
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("TLS")));
+  relay.mend();
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
+// Between its greeting and its certificate.
+TEST_F(MysqlTlsTest, AServerThatStandsStillBeforeItsCertificateIsNotWaitedForEither) {
+  start_with("server");
+  servers::Relay relay(server->port());
+  relay.lie([](std::string_view said) { return std::string(is_greeting(said) ? said : ""); });
+  MysqlOptions through = mysql_options(url(root("ca") + "&connect_timeout=1"));
+  through.hosts = {{"127.0.0.1", relay.port()}};
+  const LocalTime began = BootClock::now();
+  const auto ends = end_later(relay);
+  auto store = open_mysql(through);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              StartsWith("the store cannot be reached"));
+  store.reset();
+  EXPECT_LT(BootClock::now() - began, kHangs);
 }
 
 TEST_F(MysqlTlsTest, AServerThatIsKilledDoesNotKillItsClients) {
