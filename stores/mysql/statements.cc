@@ -25,6 +25,7 @@ namespace {
 //   {mutex}, {owner}     the column as bytes: collations take other spellings for the same
 //   {key}                the name of a claim, as the column compares it
 //   {holds_key}          the column can hold that name, and puts no question marks in it
+//   {holds_owner}        likewise with the id of a claim
 //   {as_owner}           the id of a claim, as the column holds it
 //   {token}, {most}      the column of the token, and its largest
 //   {writes}             where nothing goes before the statement: nothing is written on a replica
@@ -133,7 +134,8 @@ constexpr std::string_view kReadMany =
     " FROM {claims} LEFT JOIN {table} k ON k.mutex = {key}";
 
 constexpr std::string_view kFitsTake =
-    "(k.transition_at < {us} DIV 1000 OR {k.owner} = c.owner) AND k.{token} < {most}";
+    "(k.transition_at < {us} DIV 1000 OR {k.owner} = c.owner) AND k.{token} < {most}"
+    " AND {holds_owner}";
 constexpr std::string_view kFitsRenewal =
     "{k.owner} = c.owner AND {same_token_claim} AND k.transition_at >= {us} DIV 1000";
 constexpr std::string_view kFitsRelease =
@@ -253,6 +255,7 @@ std::string Statements::filled(std::string_view text) const {
   replace("{k.owner}", bytes_of("k.owner_id", o));
   replace("{key}", converted("c.mutex", m));
   replace("{holds_key}", is_held("c.mutex", m));
+  replace("{holds_owner}", is_held("c.owner", o));
   replace("{as_owner}", converted("c.owner", o));
   replace("{us}", kUs);
   replace("{t}", table_);
