@@ -67,7 +67,7 @@ TEST_F(DoctorServersTest, AServerThatIsNotThereFails) {
 TEST_F(DoctorServersTest, MysqlIsWellOnceItHasItsTable) {
   if (!use_table("mariadb")) return;
   expect_missing("table");
-  expect_well("MariaDB 1[0-9.]+");
+  expect_well("(MariaDB 1|MySQL )[0-9.]+");
   expect_clock();
   EXPECT_EQ(sql("SELECT mutex FROM " + place()), "simba-bench\n") << "and nothing of the doctor";
 }

@@ -22,6 +22,9 @@ constexpr unsigned long kOldestMariadb = 100'600, kOldestMysql = 80'004;  // SKI
 // What does not give the password itself away to whoever answers. caching_sha2_password and
 // sha256_password do: within TLS as it is, and else for a key that whoever answers has brought.
 constexpr const char* kSafePlugins = "mysql_native_password,client_ed25519,parsec";
+// Who has none gives none away.
+constexpr const char* kSafeWithoutPassword =
+    "mysql_native_password,client_ed25519,parsec,caching_sha2_password,sha256_password";
 
 // A server that is gone without a word is noticed.
 void keep_alive(int socket) {
@@ -171,7 +174,9 @@ void Connection::set_tls() {
     set(MYSQL_OPT_SSL_CERT, options.certificate);
     set(MYSQL_OPT_SSL_KEY, options.key);
   }
-  if (is_verified == 0) mysql_optionsv(handle_, MARIADB_OPT_RESTRICTED_AUTH, kSafePlugins);
+  if (is_verified != 0) return;
+  mysql_optionsv(handle_, MARIADB_OPT_RESTRICTED_AUTH,
+                 options.password.empty() ? kSafeWithoutPassword : kSafePlugins);
 }
 
 void Connection::look_around(LocalTime deadline) {

@@ -26,7 +26,9 @@ constexpr std::string_view kPlugin =
 constexpr std::string_view kUnproven =
     "the server asks for an authentication plugin that hands the password over to whoever answers, "
     "and nothing proves who does: use sslmode=verify-full (sslrootcert=FILE names the server's "
-    "authority), or ALTER USER ... IDENTIFIED VIA ed25519 or WITH mysql_native_password";
+    "authority), a UNIX socket, or, of a server that has it, ALTER USER ... IDENTIFIED VIA ed25519 "
+    "or "
+    "WITH mysql_native_password";
 constexpr std::string_view kFull =
     "the server has no connection left: raise max_connections or the user's limit, or lower "
     "connections= in the URL";
@@ -73,6 +75,8 @@ constexpr std::array kMeanings{
     Meaning{1275, 1275, Errc::kDenied, kPlugin},
     Meaning{1524, 1524, Errc::kDenied, kPlugin},
     Meaning{2059, 2059, Errc::kDenied, kPlugin},
+    Meaning{3159, 3159, Errc::kMisconfigured,
+            "the server lets nobody in without TLS: use sslmode=verify-full"},
     Meaning{1049, 1049, Errc::kMisconfigured,
             "create the database (create_mysql_table() does), or name another in the URL"},
     Meaning{1142, 1143, Errc::kDenied, "this user lacks a privilege"},

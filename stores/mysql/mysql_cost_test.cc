@@ -65,14 +65,15 @@ TEST_F(MysqlCostTest, ATakeARenewalAndAReleaseAreOneRoundTripEach) {
     EXPECT_EQ(renew(*store, mutex, "a~1", token).owner.id, "b~1");
     cost("a renewal of a term that is over");
   }
-  // docs/mysql.md names the exceptions.
+  // docs/mysql.md names the exceptions. MySQL counts each statement of a text: of a take three.
+  const int taking = servers::tests_mysql() ? 3 : 1;
   EXPECT_EQ(least, (std::map<std::string, int>{
                        {"a take of what this process has released", 1},
                        {"a renewal", 1},
-                       {"a take that is refused", 1},
+                       {"a take that is refused", taking},
                        {"a release", 1},
-                       {"a take of what another has released", 1},
-                       {"a take of what was free when this process had it last", 2},
+                       {"a take of what another has released", taking},
+                       {"a take of what was free when this process had it last", 1 + taking},
                        {"a renewal of a term that is over", 2},
                    }));
 }

@@ -89,6 +89,7 @@ class MysqlServerTest : public OwnSqlServerTest<servers::MariadbServer, servers:
     return open_mysql(options(server->url(user, apart + (more.empty() ? "" : "&" + more))));
   }
   MysqlOptions options(const std::string& url) const { return with_log(mysql_options(url)); }
+  static bool is_mysql() { return servers::tests_mysql(); }
   void crash() { server->kill(); }
   void pause() { server->pause(); }
   void resume() { server->resume(); }

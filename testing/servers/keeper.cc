@@ -83,6 +83,7 @@ Kept keep_mongodb([[maybe_unused]] const std::string& password) {
 const std::map<std::string, std::function<Kept()>>& kinds() {
   static const std::map<std::string, std::function<Kept()>> table{
       {"mariadb", keep_mariadb},
+      {"mysql", keep_mariadb},
       {"mongodb", [] { return keep_mongodb({}); }},
       {"mongodb-users", [] { return keep_mongodb("canary-4711"); }},
       {"postgres", keep_postgres},

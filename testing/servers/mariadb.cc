@@ -3,6 +3,7 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
@@ -18,8 +19,21 @@ namespace fs = std::filesystem;
 
 constexpr const char* kGalera = "/usr/lib/galera/libgalera_smm.so";
 
-std::string server_program() { return find_program({"mariadbd", "/usr/sbin/mariadbd"}); }
-std::string install_program() { return find_program({"mariadb-install-db"}); }
+// Of MySQL; empty: MariaDB is tested.
+std::string mysqld() {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets it
+  const char* const named = std::getenv("SIMBA_TEST_MYSQLD");
+  return named != nullptr ? named : "";
+}
+
+std::string server_program() {
+  return tests_mysql() ? find_program({mysqld()})
+                       : find_program({"mariadbd", "/usr/sbin/mariadbd"});
+}
+// Makes a directory with data: MySQL's server does so itself.
+std::string install_program() {
+  return tests_mysql() ? server_program() : find_program({"mariadb-install-db"});
+}
 
 // MariaDB does not run as root.
 std::string server_user() { return geteuid() == 0 ? "mysql" : ""; }
@@ -42,10 +56,12 @@ void give_all_to_server(const fs::path& path) {
 
 }  // namespace
 
+bool tests_mysql() { return !mysqld().empty(); }
+
 void need_mariadb() {
-  if (server_program().empty() || install_program().empty()) {
-    throw Unavailable("there is no MariaDB server (Debian: mariadb-server)");
-  }
+  if (!server_program().empty() && !install_program().empty()) return;
+  throw Unavailable(tests_mysql() ? "there is no " + mysqld()
+                                  : "there is no MariaDB server (Debian: mariadb-server)");
 }
 
 MariadbServer::MariadbServer(MariadbSettings settings)
@@ -56,6 +72,7 @@ MariadbServer::MariadbServer(MariadbSettings settings)
     fs::create_directory(directory_.path() / place);
     give_to_server(directory_.path() / place);
   }
+  if (tests_mysql()) certify();
   make_database();
   recipe().name = "mariadb";
   recipe().command.directory = directory_.path() / "my";
@@ -65,11 +82,21 @@ MariadbServer::MariadbServer(MariadbSettings settings)
   recipe().is_ready = [this] {
     if (!listens(port())) return false;
     const std::string said = log();  // of earlier starts too
-    const std::size_t began = said.rfind("Starting MariaDB");
+    const std::size_t began =
+        said.rfind(tests_mysql() ? "starting as process" : "Starting MariaDB");
     return began != std::string::npos &&
            said.find("ready for connections", began) != std::string::npos;
   };
   set_words();
+}
+
+// Passwords of MySQL's own kind are given to a server alone that proves who it is.
+void MariadbServer::certify() {
+  certificates_ = std::make_unique<Certificates>();
+  certificates_->make_authority("ca");
+  certificates_->make("server", "ca", "IP:127.0.0.1");
+  add_file(certificates_->certificate("server"), "server.crt");
+  add_file(certificates_->key("server"), "server.key");
 }
 
 void MariadbServer::make_database() const {
@@ -78,16 +105,23 @@ void MariadbServer::make_database() const {
                           "FLUSH PRIVILEGES;\n"
                           "CREATE USER admin@'%';\n"
                           "GRANT ALL PRIVILEGES ON *.* TO admin@'%' WITH GRANT OPTION;\n";
-  Process made({.words = {install_program(), "--no-defaults", "--datadir=" + data().string(),
-                          "--tmpdir=" + (directory_.path() / "my/tmp").string(),
-                          "--auth-root-authentication-method=normal", "--skip-test-db",
-                          "--skip-name-resolve", "--extra-file=" + first.string()},
+  std::vector<std::string> words{install_program(), "--no-defaults", "--datadir=" + data().string(),
+                                 "--tmpdir=" + (directory_.path() / "my/tmp").string()};
+  if (tests_mysql()) {
+    words.insert(words.end(),
+                 {"--initialize-insecure", "--secure-file-priv=NULL",
+                  "--loose-innodb-redo-log-capacity=16M", "--init-file=" + first.string()});
+  } else {
+    words.insert(words.end(), {"--auth-root-authentication-method=normal", "--skip-test-db",
+                               "--skip-name-resolve", "--extra-file=" + first.string()});
+  }
+  Process made({.words = words,
                 .directory = directory_.path() / "my",
                 .log = directory_.path() / "install.log",
                 .environment = {},
                 .user = server_user()});
-  if (!made.wait(60s)) throw std::runtime_error("mariadb-install-db does not end");
-  if (!fs::exists(data() / "simba_db")) throw std::runtime_error("mariadb-install-db failed");
+  if (!made.wait(60s)) throw std::runtime_error(words[0] + " does not end");
+  if (!fs::exists(data() / "simba_db")) throw std::runtime_error(words[0] + " made no database");
 }
 
 void MariadbServer::set_words(const std::vector<std::string>& more) {
@@ -102,11 +136,19 @@ void MariadbServer::set_words(const std::vector<std::string>& more) {
            "--pid-file=" + (directory_.path() / "my/pid").string(),
            "--skip-name-resolve",
            "--innodb-buffer-pool-size=16M",
-           "--innodb-log-file-size=16M",
            "--max-connections=1000"};
+  if (tests_mysql()) {
+    words.insert(words.end(), {"--loose-innodb-redo-log-capacity=16M", "--loose-mysqlx=OFF",
+                               "--secure-file-priv=NULL", "--skip-log-bin",
+                               "--ssl-cert=" + (directory_.path() / "my/server.crt").string(),
+                               "--ssl-key=" + (directory_.path() / "my/server.key").string()});
+  } else {
+    words.emplace_back("--innodb-log-file-size=16M");
+  }
   if (!settings_.is_durable) {
-    words.insert(words.end(), {"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
-                               "--sync-frm=OFF"});
+    words.insert(words.end(),
+                 {"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync"});
+    if (!tests_mysql()) words.emplace_back("--sync-frm=OFF");
   }
   for (const auto& [name, value] : settings_.config) {
     words.push_back(std::string("--").append(name).append(1, '=').append(value));
@@ -120,8 +162,10 @@ void MariadbServer::configure(const std::string& name, const std::string& value)
 }
 
 std::string MariadbServer::url(const std::string& user, const std::string& query) const {
-  return "mariadb://" + user + "@127.0.0.1:" + std::to_string(port()) +
-         "/simba_db?sslmode=disable" + (query.empty() ? "" : "&" + query);
+  const std::string tls = certificates_ ? "sslrootcert=" + certificates_->certificate("ca").string()
+                                        : "sslmode=disable";
+  return "mariadb://" + user + "@127.0.0.1:" + std::to_string(port()) + "/simba_db?" + tls +
+         (query.empty() ? "" : "&" + query);
 }
 
 fs::path MariadbServer::add_file(const fs::path& from, const std::string& name) {
@@ -147,6 +191,7 @@ void MariadbServer::take_data(const fs::path& from) {
 
 void need_galera() {
   need_mariadb();
+  if (tests_mysql()) throw Unavailable("MySQL has no Galera");
   if (!fs::exists(kGalera)) throw Unavailable("there is no Galera library (Debian: galera-4)");
 }
 

@@ -8,13 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "testing/servers/certificates.h"
 #include "testing/servers/directory.h"
 #include "testing/servers/port.h"
 #include "testing/servers/server.h"
 
 namespace simba::servers {
 
-// Throws Unavailable where this machine has no MariaDB server.
+// Whether the environment names a `mysqld` of MySQL in SIMBA_TEST_MYSQLD: then that is started in
+// place of MariaDB, everywhere.
+bool tests_mysql();
+
+// Throws Unavailable where this machine has no such server.
 void need_mariadb();
 
 struct MariadbSettings {
@@ -23,14 +28,14 @@ struct MariadbSettings {
   bool is_durable = false;                    // what is committed survives a crash of the machine
 };
 
-// A MariaDB server on loopback, with the database `simba_db` and the user `admin`, who needs no
-// password and may do everything.
+// A MariaDB server on loopback, or one of MySQL, with the database `simba_db` and the user `admin`,
+// who needs no password and may do everything.
 class MariadbServer : public Server {
  public:
   explicit MariadbServer(MariadbSettings settings = {});
 
   std::uint16_t port() const { return port_.number(); }
-  // A URL without TLS; `user` may be "name:password".
+  // A URL without TLS, of MySQL with it; `user` may be "name:password".
   std::string url(const std::string& user = "admin", const std::string& query = {}) const;
   std::filesystem::path socket() const { return directory_.path() / "my/socket"; }
   // Puts a file where the server's user can read it: a certificate, a key. Returns where.
@@ -49,10 +54,12 @@ class MariadbServer : public Server {
  private:
   friend class GaleraCluster;
   friend class MariadbPair;
+  void certify();
   void make_database() const;
 
   MariadbSettings settings_;
   Directory directory_;
+  std::unique_ptr<Certificates> certificates_;  // of MySQL
   Port port_;
 };
 

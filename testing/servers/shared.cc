@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "testing/servers/directory.h"
+#include "testing/servers/mariadb.h"
 #include "testing/servers/server.h"
 
 namespace simba::servers {
@@ -53,8 +54,9 @@ struct Kind {
   const char* variable;
   std::string_view before, after;
 };
-constexpr std::array<Kind, 6> kKinds{{
+constexpr std::array<Kind, 7> kKinds{{
     {"mariadb", "SIMBA_TEST_MYSQL_URL", "", ""},
+    {"mysql", "SIMBA_TEST_MYSQL_URL", "", ""},
     {"mongodb", "SIMBA_TEST_MONGODB_URL", "", ""},
     {"mongodb-users", "SIMBA_TEST_MONGODB_URL", "", ""},  // lets nobody in without a password
     {"postgres", "SIMBA_TEST_POSTGRES_URL", "", ""},
@@ -98,7 +100,8 @@ TestServer::TestServer(std::string_view name) {
     url_ = given;
     return;
   }
-  shared_.emplace(name);
+  // So that nobody who tests the one finds the other.
+  shared_.emplace(name == "mariadb" && tests_mysql() ? "mysql" : name);
   url_.append(kind.before).append(shared_->address()).append(kind.after);
 }
 
