@@ -181,16 +181,15 @@ void Connection::set_tls() {
 
 void Connection::look_around(LocalTime deadline) {
   using Dialect = MysqlOptions::Dialect;
-  const bool is_mariadb = mariadb_connection(handle_) != 0;
   const unsigned long version = mysql_get_server_version(handle_);
-  if (version < (is_mariadb ? kOldestMariadb : kOldestMysql)) {
+  if (version < (is_mariadb() ? kOldestMariadb : kOldestMysql)) {
     throw Error(Errc::kMisconfigured,
                 "mysql at " + endpoint_.where() + ": the server says it is " +
                     mysql_get_server_info(handle_) +
                     "; this store needs MariaDB 10.6 or MySQL 8.0.4, or newer");
   }
   const Dialect dialect = endpoint_.options().dialect;
-  speaks_mariadb_ = dialect == Dialect::kDetect ? is_mariadb : dialect == Dialect::kMariadb;
+  speaks_mariadb_ = dialect == Dialect::kDetect ? is_mariadb() : dialect == Dialect::kMariadb;
   check_not_late(deadline);
 }
 
@@ -200,8 +199,7 @@ bool Connection::only_reads(LocalTime deadline) {
 }
 
 std::string Connection::as_the_server_reads() const {
-  const bool is_mariadb = mariadb_connection(handle_) != 0;
-  return std::string(is_mariadb ? "tx_read_only" : "transaction_read_only") + " = " +
+  return std::string(is_mariadb() ? "tx_read_only" : "transaction_read_only") + " = " +
          only_reads_sql();
 }
 

@@ -35,7 +35,8 @@ class Connection : public kit::Pooled {
   ~Connection() override;
 
   bool is_usable() noexcept override;
-  bool speaks_mariadb() const noexcept { return speaks_mariadb_; }
+  bool is_mariadb() const noexcept { return mariadb_connection(handle_) != 0; }
+  bool speaks_mariadb() const noexcept { return speaks_mariadb_; }  // its statements
   // An assignment that makes transactions read only where the server is. By itself read_only does
   // not bind everybody: who may override it would be granted leases on a replica, beside those of
   // the primary.

@@ -20,6 +20,8 @@ constexpr unsigned kLost = 2013, kTlsFailed = 2026;  // of libmariadb
 constexpr std::string_view kUser =
     "check the user, the password (URL, password-file, MYSQL_PWD) and from which hosts the server "
     "lets this user in";
+constexpr std::string_view kLockedAccount =
+    "the account is locked: ALTER USER ... ACCOUNT UNLOCK, by somebody who may";
 constexpr std::string_view kPlugin =
     "the server asks for an authentication plugin that libmariadb cannot use: install its plugins "
     "(Debian: libmariadb3), or ALTER USER ... IDENTIFIED VIA ed25519 or mysql_native_password";
@@ -45,6 +47,9 @@ constexpr std::string_view kLate =
     "row or the table locked; nothing was changed";
 constexpr std::string_view kChanged = "the table was changed; the next call starts anew";
 constexpr std::string_view kNothing = "nothing was changed";
+constexpr std::string_view kDialect =
+    "the server does not understand a statement: leave dialect= out of the URL, or give it the "
+    "server's (mysql is understood by both)";
 constexpr std::string_view kCharset =
     "the table cannot hold every name: its character set should be utf8mb4, or its columns "
     "VARBINARY";
@@ -71,6 +76,9 @@ constexpr std::array kMeanings{
     Meaning{1698, 1698, Errc::kDenied, kUser},
     Meaning{1820, 1820, Errc::kDenied, "the password has expired: set a new one"},
     Meaning{1862, 1862, Errc::kDenied, "the password has expired: set a new one"},
+    Meaning{3118, 3118, Errc::kDenied, kLockedAccount},
+    Meaning{3955, 3955, Errc::kDenied, kLockedAccount},
+    Meaning{4151, 4151, Errc::kDenied, kLockedAccount},  // of MariaDB
     Meaning{1251, 1251, Errc::kDenied, kPlugin},
     Meaning{1275, 1275, Errc::kDenied, kPlugin},
     Meaning{1524, 1524, Errc::kDenied, kPlugin},
@@ -89,6 +97,7 @@ constexpr std::array kMeanings{
     Meaning{1054, 1054, Errc::kUnreachable, kChanged, true},
     Meaning{1136, 1136, Errc::kUnreachable, kChanged, true},
     Meaning{1615, 1615, Errc::kUnreachable, kChanged, true},
+    Meaning{1176, 1176, Errc::kUnreachable, kChanged, true},
     Meaning{1412, 1412, Errc::kUnreachable, kChanged, true},
     Meaning{1243, 1243, Errc::kUnreachable,
             "prepared statements do not stay with the connection: a proxy seems to be in between; "
@@ -97,6 +106,15 @@ constexpr std::array kMeanings{
     Meaning{number::kReadOnly, number::kReadOnly, Errc::kDenied, kReadOnly, true},
     Meaning{number::kReadOnlySession, number::kReadOnlySession, Errc::kDenied, kReadOnly, true},
     Meaning{number::kReadOnlyMode, number::kReadOnlyMode, Errc::kDenied, kReadOnly, true},
+    Meaning{3989, 3989, Errc::kDenied, "the database only reads: ALTER DATABASE ... READ ONLY = 0"},
+    Meaning{3032, 3032, Errc::kUnreachable,
+            "the server is in offline mode: its administrators alone are let in", true},
+    Meaning{4081, 4082, Errc::kUnreachable,
+            "the server closed the connection for its memory: raise connection_memory_limit or "
+            "global_connection_memory_limit",
+            true},
+    Meaning{3100, 3100, Errc::kUnreachable,
+            "this member of a replication group cannot commit; nothing was changed", true},
     Meaning{1047, 1047, Errc::kUnreachable,
             "this node has no quorum of its Galera cluster, or catches up with it", true},
     Meaning{1205, 1205, Errc::kTimeout, kLocked},
@@ -104,6 +122,8 @@ constexpr std::array kMeanings{
     Meaning{3024, 3024, Errc::kTimeout, kLate},
     Meaning{1213, 1213, Errc::kTimeout, kNothing},
     Meaning{1020, 1020, Errc::kTimeout, kNothing},
+    Meaning{3101, 3101, Errc::kTimeout, kNothing},  // its group replication lost to another's write
+    Meaning{4094, 4094, Errc::kTimeout, kNothing},  // the group changes its primary
     Meaning{1317, 1317, Errc::kTimeout, "the statement was killed; nothing was changed"},
     Meaning{1053, 1053, Errc::kUnreachable, kStops, true},
     Meaning{1077, 1079, Errc::kUnreachable, kStops, true},
@@ -122,6 +142,8 @@ constexpr std::array kMeanings{
     Meaning{1665, 1665, Errc::kMisconfigured,
             "the server logs statements (binlog_format=STATEMENT), which cannot repeat what a "
             "clock decided: set binlog_format to MIXED or ROW"},
+    Meaning{1064, 1064, Errc::kMisconfigured, kDialect, true},
+    Meaning{1193, 1193, Errc::kMisconfigured, kDialect, true},
     Meaning{1264, 1264, Errc::kCorrupt, "a number in the row is at the end of its range"},
     Meaning{1690, 1690, Errc::kCorrupt, "a number in the row is at the end of its range"},
     Meaning{1366, 1366, Errc::kMisconfigured, kCharset},

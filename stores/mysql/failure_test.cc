@@ -31,6 +31,10 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
                          Row{2003, Errc::kUnreachable},   Row{2013, Errc::kUnreachable},
                          Row{1927, Errc::kUnreachable},   Row{1136, Errc::kUnreachable},
                          Row{1054, Errc::kUnreachable},   Row{1461, Errc::kUnreachable},
+                         Row{3118, Errc::kDenied},        Row{3159, Errc::kMisconfigured},
+                         Row{3989, Errc::kDenied},        Row{3032, Errc::kUnreachable},
+                         Row{3100, Errc::kUnreachable},   Row{3101, Errc::kTimeout},
+                         Row{4151, Errc::kDenied},        Row{4094, Errc::kTimeout},
                          Row{1690, Errc::kCorrupt},       Row{4242, Errc::kCorrupt}}) {
     EXPECT_EQ(failure(row.number, "text", there).errc(), row.code) << row.number;
   }

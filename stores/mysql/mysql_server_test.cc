@@ -174,6 +174,81 @@ TEST_F(MysqlServerTest, InTheHourThatComesTwiceTimesAreRight) {
   EXPECT_EQ(misled, 1) << "the trap is not there, and this test shows nothing";
 }
 
+// Beyond it, as somebody sets it for those who ask too much: in a sleep nobody does.
+TEST_F(MysqlServerTest, ALimitForEverybodysStatementsWakesNobodyWhoWaits) {
+  start();
+  Admin admin(server->url());
+  admin(is_mysql() ? "SET GLOBAL max_execution_time = 100" : "SET GLOBAL max_statement_time = 0.1");
+  const auto sleeper = open(), store = open();
+  const auto first = sleeper->watch("another", {}, [] {});
+  const auto waits_for_a_second = [&](const std::string& how) {
+    return admin("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = '" + how +
+                 "' AND TIME > 0") == "1";
+  };
+  EXPECT_TRUE(eventually([&] { return waits_for_a_second("User sleep"); }));
+  const auto watch = store->watch("report", {}, [] {});
+  EXPECT_TRUE(eventually([&] { return waits_for_a_second("User lock"); })) << "at the gate";
+  EXPECT_EQ(log.count("waiters poll until this is over"), 0U);
+}
+
+TEST_F(MysqlServerTest, AllRowsOfAnAnswerComeWhateverIsUsualThere) {
+  start();
+  Admin(server->url())("SET GLOBAL sql_select_limit = 2");
+  const auto store = open();
+  const std::vector<Claim> takes{
+      {"a", "x~1", 0, 0, 10s, 6s}, {"b", "x~1", 0, 0, 10s, 6s}, {"c", "x~1", 0, 0, 10s, 6s}};
+  for (const Answer& each : store->contend(takes, soon())) {
+    EXPECT_EQ(observed(each).owner.id, "x~1");
+  }
+  const std::vector<std::string_view> names{"a", "b", "c"};
+  for (const Answer& each : store->observe(names, soon())) {
+    EXPECT_EQ(observed(each).owner.id, "x~1");
+  }
+}
+
+TEST_F(MysqlServerTest, ATableIsKnownAsWhatItIsWhateverTheServerShowsOfIt) {
+  if (is_mysql()) GTEST_SKIP() << "only MariaDB leaves the engine out";
+  start({.config = {{"sql-mode", "ORACLE"}}, .environment = {}});
+  const MysqlOptions there = options(server->url());
+  EXPECT_THAT(create_mysql_table(there), HasSubstr("CREATE TABLE"));
+  EXPECT_EQ(create_mysql_table(there), "");
+  EXPECT_TRUE(can_take(*open_mysql(there)));
+}
+
+TEST_F(MysqlServerTest, AServerInOfflineModeIsOutOfReachUntilItIsBack) {
+  if (!is_mysql()) GTEST_SKIP() << "MariaDB has no such mode";
+  start();
+  Admin admin(server->url());
+  admin("CREATE USER plain");
+  admin("GRANT SELECT, INSERT, UPDATE, CREATE ON simba_db.* TO plain");
+  const Afflicted contender(open("plain"));
+  ASSERT_TRUE(eventually([&] { return contender.is_owner(); }));
+  admin("SET GLOBAL offline_mode = ON");
+  EXPECT_TRUE(eventually([&] { return contender.was_told("offline mode"); }, kLongPatience));
+  EXPECT_THAT(error_of([&] { take(*open("plain"), "report", "a~1"); }),
+              AllOf(StartsWith("the store cannot be reached"), HasSubstr("administrators")));
+  admin("SET GLOBAL offline_mode = OFF");
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+TEST_F(MysqlServerTest, ADatabaseThatOnlyReadsIsObservedAndGrantsNothing) {
+  if (!is_mysql()) GTEST_SKIP() << "MariaDB has no such databases";
+  start();
+  Admin admin(server->url());
+  const auto store = open();
+  const Observation held = take(*store, "held", "owner~1");
+  admin("ALTER DATABASE simba_db READ ONLY = 1");
+  const auto is_refused = AllOf(StartsWith("the store denied"), HasSubstr("READ ONLY = 0"));
+  EXPECT_EQ(observe(*store, "held").owner.id, "owner~1");
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }), is_refused);
+  EXPECT_THAT(error_of([&] { renew(*store, "held", "owner~1", held.owner.token); }), is_refused);
+  EXPECT_THAT(error_of([&] { release(*store, "held", "owner~1", held.owner.token); }), is_refused);
+  const std::vector<Claim> batch{{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}};
+  EXPECT_THAT(error_of([&] { store->contend(batch, soon()); }), is_refused);
+  admin("ALTER DATABASE simba_db READ ONLY = 0");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
 TEST_F(MysqlServerTest, AuthenticatesByEachPluginOfTheServer) {
   if (is_mysql()) GTEST_SKIP() << "these are MariaDB's";
   start({.config = {{"plugin-load-add", "auth_ed25519"}}, .environment = {}});

@@ -171,6 +171,38 @@ TEST_F(MysqlStoreTest, ATakeThatFailsInsideTheServerLeavesTheRowAsItWas) {
   }
 }
 
+// A batch is stopped half way, by a trigger that waits for a lock of ours.
+TEST_F(MysqlStoreTest, ABatchLocksNoRowsButItsOwn) {
+  prepare_user();
+  const auto store = open(user);
+  for (const char* mutex : {"a", "b", "c"}) take(*store, mutex, "x~1");
+  const std::string gate = "'gate_" + table + "'";
+  admin()("CREATE TRIGGER waits_" + table + " BEFORE UPDATE ON " + table +
+          " FOR EACH ROW BEGIN DO GET_LOCK(" + gate + ", 60); DO RELEASE_LOCK(" + gate + "); END");
+  Admin stranger(options());
+  ASSERT_EQ(stranger("SELECT GET_LOCK(" + gate + ", 0)"), "1");
+  std::jthread batch([&] {
+    const std::vector<Claim> takes{{"a", "x~1", 0, 0, 10s, 6s}, {"b", "x~1", 0, 0, 10s, 6s}};
+    EXPECT_EQ(error_of([&] { store->contend(takes, BootClock::now() + 80s); }), "none");
+  });
+  // As whoever made the trigger.
+  EXPECT_TRUE(eventually([&] {
+    return admin()(
+               "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User lock' "
+               "AND INFO LIKE '%gate_" +
+               table + "%'") == "1";
+  }));
+  const auto can_lock = [&](const std::string& mutex) {
+    return admin()("SELECT mutex FROM " + table + " WHERE mutex = '" + mutex +
+                   "' FOR UPDATE SKIP LOCKED") == mutex;
+  };
+  EXPECT_FALSE(can_lock("b")) << "this tells nothing";
+  EXPECT_TRUE(can_lock("c"));
+  stranger("SELECT RELEASE_LOCK(" + gate + ")");
+  batch.join();
+  admin()("DROP TRIGGER waits_" + table);
+}
+
 TEST_F(MysqlStoreTest, AnEvictionThatWaitsForARowEndsByTheServersOwnLimit) {
   if (!is_mariadb()) GTEST_SKIP() << "MySQL has no limit for what writes";
   const auto store = open();

@@ -32,6 +32,15 @@ TEST_F(MysqlTroubleTest, AWrongPassword) {
   for (const std::string& line : log.all()) EXPECT_THAT(line, Not(HasSubstr("canary")));
 }
 
+TEST_F(MysqlTroubleTest, ALockedAccount) {
+  prepare_user("ACCOUNT LOCK");
+  const auto store = open(user);
+  EXPECT_THAT(error_of([&] { take(*store, "report", "a~1"); }),
+              AllOf(StartsWith("the store denied"), HasSubstr("ACCOUNT UNLOCK")));
+  alter_user("ACCOUNT UNLOCK");
+  EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+}
+
 TEST_F(MysqlTroubleTest, AMissingTableThatTheUserMayNotMake) {
   make_user();
   const auto store = open(user);
@@ -70,6 +79,14 @@ TEST_F(MysqlTroubleTest, ATableWithoutAColumnOrWithoutItsKey) {
   }));
   admin()("ALTER TABLE " + table + " ADD PRIMARY KEY (mutex)");
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
+  // A key that serves as one, but has another name.
+  admin()("ALTER TABLE " + table + " DROP PRIMARY KEY, ADD UNIQUE KEY names (mutex)");
+  const std::vector<Claim> batch{{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}};
+  EXPECT_TRUE(eventually([&] {
+    return error_of([&] {
+             for (const Answer& each : store->contend(batch, soon())) observed(each);
+           }) == "none";
+  }));
 }
 
 TEST_F(MysqlTroubleTest, ATableOfAnEngineThatCannotLockRows) {

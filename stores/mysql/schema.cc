@@ -12,16 +12,21 @@ constexpr std::array<std::string_view, 6> kOldColumns{"mutex",         "acquired
 constexpr std::string_view kToken = "fencing_token";
 constexpr std::size_t kOwnerLength = 128;
 
+// What the server may show less of than there is: rows, and a table's engine.
+constexpr const char* kShowAll =
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES', sql_select_limit = 18446744073709551615;";
+
 // Names and ids are UTF-8, whatever the connector or the server would rather speak. In UTC there is
 // no hour twice. The limits stand behind the ones each statement carries: where a
 // lock is on the whole table, and where the server does not limit statements. There a row is waited
-// for one second, the least there is.
+// for one second, the least there is. Whoever sleeps at the bell is not woken by a limit that
+// somebody has set for everybody.
 std::string session_settings(const Connection& connection) {
-  return "SET NAMES utf8mb4;SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES', "
-         "autocommit = 1,"
+  return "SET NAMES utf8mb4;SET SESSION time_zone = '+00:00', autocommit = 1,"
          " lock_wait_timeout = 10, " +
          connection.as_the_server_reads() + ", innodb_lock_wait_timeout = " +
          (connection.speaks_mariadb() ? "10, max_statement_time = 30" : "1") +
+         (connection.is_mariadb() ? "" : ", max_execution_time = 30000") +
          ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;";
 }
 
@@ -34,7 +39,7 @@ std::string lower(std::string_view text) {
 
 // information_schema would open every table of the server.
 std::string find_sql(const Endpoint& endpoint) {
-  return "SHOW FULL COLUMNS FROM " + endpoint.quoted_table() + ";SHOW CREATE TABLE " +
+  return kShowAll + ("SHOW FULL COLUMNS FROM " + endpoint.quoted_table()) + ";SHOW CREATE TABLE " +
          endpoint.quoted_table();
 }
 
@@ -63,6 +68,7 @@ FoundTable read_table(Result& columns, Result& definition) {
   }
   if (definition.next()) {
     const std::string text = lower(definition.text(1));
+    table.has_primary_key = text.find("primary key (`mutex`)") != text.npos;
     const std::size_t at = text.find("engine=");
     if (at != text.npos) table.engine = text.substr(at + 7, text.find_first_of(" \n", at) - at - 7);
   }
@@ -114,6 +120,7 @@ Shape shape_of(const Connection& connection, const FoundTable& table) {
   shape.owner = table.column("owner_id")->text;
   shape.owner_length = table.column("owner_id")->length;
   shape.has_token = !is_old(table);
+  shape.has_primary_key = table.has_primary_key;
   return shape;
 }
 

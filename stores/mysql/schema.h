@@ -18,6 +18,7 @@ struct FoundTable {
     bool is_key = false;
   };
   std::string engine;
+  bool has_primary_key = false;  // of that name, and not a key that serves as one
   std::vector<Column> columns;
 
   const Column* column(std::string_view name) const;

@@ -118,11 +118,12 @@ constexpr std::string_view kReleaseOne =
 constexpr std::string_view kObserveOne =
     "SELECT {row} FROM (SELECT 1 AS one) d LEFT JOIN {table} k ON k.mutex = ?";
 
-// Rows that somebody else has locked are skipped. What is locked here is met by the INSERT, which
-// so never makes a row.
+// Rows that somebody else has locked are skipped; by its key alone, or the rows of a small table
+// would all be read, and so locked, and skipped by everybody else. What is locked here is met by
+// the INSERT, which so never makes a row.
 constexpr std::string_view kSelectMany =
     " SELECT k.mutex, 0, c.ttl, c.lease, {as_owner}, {new_version}"
-    " FROM {claims} STRAIGHT_JOIN {table} k ON k.mutex = {key}"
+    " FROM {claims} STRAIGHT_JOIN {table} k{by_key} ON k.mutex = {key}"
     " WHERE {k.mutex} = c.mutex AND {fits}"
     " FOR UPDATE SKIP LOCKED ON DUPLICATE KEY UPDATE";
 constexpr std::string_view kMakeMissing =
@@ -244,6 +245,7 @@ std::string Statements::filled(std::string_view text) const {
   replace("{same_token_values}",
           token ? "{t}.fencing_token IN (VALUES(fencing_token), 0)" : "TRUE");
   replace("{same_token_claim}", token ? "k.fencing_token IN (c.token, 0)" : "TRUE");
+  replace("{by_key}", shape.has_primary_key ? " FORCE INDEX (PRIMARY)" : "");
   replace("{columns}", token ? kColumns : "");
   replace("{new_version}", token ? "1, c.token" : "c.token");
   replace("{bump}", token ? "(({t}.version + 1) & 2147483647)" : "({t}.version + 1)");

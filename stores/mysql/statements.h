@@ -25,7 +25,8 @@ struct Shape {
   bool is_mariadb = true;
   std::string as_the_server_reads;  // see Connection; for each write: the server may be demoted
   Text mutex, owner;
-  bool has_token = true;  // else it is a table of the JVM project before 3.3
+  bool has_token = true;        // else it is a table of the JVM project before 3.3
+  bool has_primary_key = true;  // one of that name
   std::size_t owner_length = 128;
 };
 
