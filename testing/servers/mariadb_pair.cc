@@ -27,6 +27,7 @@ void await(const char* what, const std::function<bool()>& is_true) {
 }  // namespace
 
 MariadbPair::MariadbPair() {
+  if (tests_mysql()) throw Unavailable("MySQL's replication has other names");
   MariadbSettings settings;
   settings.config = {{"log-bin", "log"},
                      {"relay-log", "relay"},
