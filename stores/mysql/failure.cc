@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <string_view>
 
 namespace simba::mysql {
@@ -15,7 +16,7 @@ struct Meaning {
   bool breaks = false;  // the connection
 };
 
-constexpr unsigned kLost = 2013, kTlsFailed = 2026;  // of libmariadb
+constexpr unsigned kNoConnection = 2002, kLost = 2013, kTlsFailed = 2026;  // of libmariadb
 
 constexpr std::string_view kUser =
     "check the user, the password (URL, password-file, MYSQL_PWD) and from which hosts the server "
@@ -159,8 +160,7 @@ constexpr std::array kMeanings{
 
 // Within TLS libmariadb has one number for a certificate that proves nothing, for a file that is
 // not there, and for a connection that ended: of a call that failed in the kernel it tells the
-// number,
-// "... (104)", and of the other end that has gone OpenSSL or GnuTLS say so.
+// number, "... (104)", and of the other end that has gone OpenSSL or GnuTLS say so.
 bool is_cut(unsigned number, std::string_view text) {
   constexpr std::array kOfTheNetwork{EPIPE,      ENETDOWN, ENETUNREACH, ECONNABORTED,
                                      ECONNRESET, ENOTCONN, ETIMEDOUT,   EHOSTUNREACH};
@@ -175,6 +175,19 @@ const Meaning& meaning_of(unsigned number) {
   return *std::find_if(kMeanings.begin(), kMeanings.end(), [&](const Meaning& each) {
     return number >= each.from && number <= each.to;
   });
+}
+
+// What comes before TLS may be anybody's word, and libmariadb hands it on as a text alone, "...
+// cannot be verified: 1040 - Too many connections". It is good for advice, where it says what such
+// an end is anyway: out of reach.
+unsigned told_before_tls(unsigned number, std::string_view text) {
+  constexpr std::string_view kUnverified = "cannot be verified: ";
+  const std::size_t at = text.find(kUnverified);
+  if (number != kNoConnection || at == text.npos) return number;
+  const std::string_view its = text.substr(at + kUnverified.size());
+  unsigned told = 0;
+  std::from_chars(its.data(), its.data() + its.size(), told);
+  return meaning_of(told).code == Errc::kUnreachable ? told : number;
 }
 
 std::string in_parentheses(unsigned number, const std::string& text) {
@@ -223,8 +236,8 @@ Failure connect_failure(unsigned number, const std::string& text, const Endpoint
             number};
   }
   return {meaning_of(number).code,
-          "mysql at " + endpoint.where() + ": cannot connect: " + advice_of(number, endpoint) +
-              in_parentheses(number, text),
+          "mysql at " + endpoint.where() + ": cannot connect: " +
+              advice_of(told_before_tls(number, text), endpoint) + in_parentheses(number, text),
           number};
 }
 

@@ -55,6 +55,23 @@ TEST(MysqlFailure, TellsAConnectionThatEndedFromACertificateThatProvesNothing) {
   }
 }
 
+TEST(MysqlFailure, WhatIsSaidBeforeTlsIsAdviceAndNoVerdict) {
+  const auto before_tls = [](const std::string& said) {
+    return connect_failure(2002,
+                           "Received error packet before completion of TLS handshake. The "
+                           "authenticity of the following error cannot be verified: " +
+                               said,
+                           endpoint());
+  };
+  const Failure full = before_tls("1040 - Too many connections");
+  EXPECT_EQ(full.errc(), Errc::kUnreachable);
+  EXPECT_THAT(full.what(), HasSubstr("max_connections"));
+  for (const char* said : {"1045 - Access denied", "1049 - Unknown database", "nothing", ""}) {
+    EXPECT_EQ(before_tls(said).errc(), Errc::kUnreachable) << said;
+    EXPECT_THAT(before_tls(said).what(), HasSubstr("the server cannot be reached")) << said;
+  }
+}
+
 TEST(MysqlFailure, IsOneLineThatNamesTheServerAndNoPassword) {
   const std::string what = failure(1142, "denied\nfor you", endpoint()).what();
   EXPECT_THAT(what, AllOf(HasSubstr("mysql at db:3306/app"), HasSubstr("denied for you"),
