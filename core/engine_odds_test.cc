@@ -313,9 +313,8 @@ TEST_F(EngineTest, AUsersExecutorThatRefusesATaskHarmsNobodyElse) {
 }
 
 TEST_F(EngineTest, AStoreMayThrowWhateverItLikes) {
-  bool throws = true;
-  store->alter([&](const Asked::Claimed&, Answer&) {
-    if (std::exchange(throws, false)) throw 42;
+  store->alter([throws = std::make_shared<bool>(true)](const Asked::Claimed&, Answer&) {
+    if (std::exchange(*throws, false)) throw 42;
   });
   Contender& leader = contend_as("leader", "report");
   EXPECT_FALSE(is_owner(leader));
