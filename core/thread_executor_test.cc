@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstring>
 #include <future>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -25,6 +26,19 @@
 namespace {
 
 std::atomic<bool> refuses_threads{false};
+std::atomic<bool> holds_threads_up{false};
+std::atomic<int> threads_made{0};
+
+struct HeldUp {
+  void* (*run)(void*);
+  void* argument;
+};
+
+void* run_when_it_may(void* held_up) {
+  holds_threads_up.wait(true);
+  const std::unique_ptr<HeldUp> held(static_cast<HeldUp*>(held_up));
+  return held->run(held->argument);
+}
 
 }  // namespace
 
@@ -33,6 +47,11 @@ std::atomic<bool> refuses_threads{false};
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                               void* (*run)(void*), void* argument) {
   if (refuses_threads) return EAGAIN;
+  ++threads_made;
+  if (holds_threads_up) {
+    argument = new HeldUp{run, argument};
+    run = run_when_it_may;
+  }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): what dlsym() returns
   static const auto next =
       reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
@@ -431,6 +450,39 @@ TEST(ThreadPoolTest, EveryTaskRunsOnceHoweverManySubmit) {
     while (ran < 2000 && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
   }
   EXPECT_EQ(ran, 2000);
+}
+
+// Hundreds of terms may end at once, and who ends them has no time to make a thread for each.
+TEST(ThreadPoolTest, WhoSubmitsManyTasksAtOnceMakesOneThread) {
+  constexpr int kTasks = 100;
+  std::atomic<int> ran{0};
+  {
+    ThreadPool pool{"burst", ThreadPool::kMany, ThreadPool::AtTheEnd::kRunsTasks};
+    holds_threads_up = true;
+    const int before = threads_made;
+    for (int i = 0; i < kTasks; ++i) pool.submit([&] { ++ran; });
+    EXPECT_EQ(threads_made - before, 1);
+    holds_threads_up = false;
+    holds_threads_up.notify_all();
+  }
+  EXPECT_EQ(ran, kTasks);
+}
+
+TEST(ThreadPoolTest, EachOfManyTasksThatWaitForTheLastHasAThread) {
+  constexpr int kTasks = 100;
+  std::promise<void> last;
+  auto seen = last.get_future().share();
+  std::atomic<int> ran{0};
+  {
+    ThreadPool pool{"convoy", ThreadPool::kMany, ThreadPool::AtTheEnd::kRunsTasks};
+    for (int i = 0; i < kTasks; ++i) {
+      pool.submit([&ran, seen] {
+        if (seen.wait_for(kLong) == std::future_status::ready) ++ran;
+      });
+    }
+    pool.submit([&] { last.set_value(); });
+  }
+  EXPECT_EQ(ran, kTasks);
 }
 
 TEST(ThreadPoolTest, ATaskMaySubmitAnotherAndWaitForIt) {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -45,7 +46,10 @@ struct ThreadPool::State {
   // Guarded by guard:
   std::deque<std::function<void()>> tasks;
   std::size_t threads = 0;
-  std::size_t idle = 0;
+  std::size_t idle = 0;       // of those who wait; nobody has called them
+  std::size_t called = 0;     // of those who wait
+  std::size_t beginning = 0;  // were made, and have not come to the tasks yet
+  std::size_t coming() const { return called + beginning; }
   bool closed = false;
   std::map<std::thread::id, std::thread> crew;
   std::vector<std::thread> left_behind;  // who left, for the next one to join
@@ -82,15 +86,26 @@ void ThreadPool::submit(std::function<void()> task) {
   const std::lock_guard lock(state_->guard);
   if (state_->closed) return;
   state_->tasks.push_back(std::move(task));
-  if (state_->idle >= state_->tasks.size() || state_->threads >= state_->most) {
-    state_->work.notify_one();
-    return;
-  }
-  try {
-    spawn(state_);
-  } catch (const std::system_error&) {
-    // The system gives no more threads: one that is there will come to it.
-    state_->work.notify_one();
+  if (state_->coming() == 0) call_threads(state_, 1);
+}
+
+// Needs the guard. Who submits a task calls one thread if none is coming; who takes a task calls up
+// to two for those that are left. So a hundred quick ones at once take a few threads, and nobody
+// waits until a hundred are made; a hundred that last have theirs after a few generations.
+void ThreadPool::call_threads(const std::shared_ptr<State>& state, int most) {
+  const std::size_t enough = std::min(state->tasks.size(), 1 + state->threads / 2);
+  for (; most > 0 && state->coming() < enough; --most) {
+    if (state->idle > 0) {
+      --state->idle;
+      ++state->called;
+      state->work.notify_one();
+    } else if (state->threads < state->most) {
+      try {
+        spawn(state);
+      } catch (const std::system_error&) {
+        return;  // the system gives no more threads: one that is there will come to it
+      }
+    }
   }
 }
 
@@ -99,22 +114,25 @@ void ThreadPool::spawn(const std::shared_ptr<State>& state) {
   std::thread thread = quiet_thread(state->name, [state] { work(state); });
   state->crew.emplace(thread.get_id(), std::move(thread));
   ++state->threads;
+  ++state->beginning;
 }
 
 void ThreadPool::work(const std::shared_ptr<State>& state) {
   this_threads_pool = state.get();
   std::unique_lock lock(state->guard);
+  --state->beginning;
   while (!state->closed || !state->tasks.empty()) {
     if (state->tasks.empty()) {
       ++state->idle;
-      const bool called = state->work.wait_for(
-          lock, kIdleTime, [&] { return state->closed || !state->tasks.empty(); });
-      --state->idle;
-      if (!called && state->threads > 1) break;
+      // Whoever wakes is through waiting, whyever it woke: so as many come as were called.
+      const bool tired = state->work.wait_for(lock, kIdleTime) == std::cv_status::timeout;
+      --(state->called > 0 ? state->called : state->idle);
+      if (tired && state->tasks.empty() && state->threads > 1) break;
       continue;
     }
     std::function<void()> task = std::move(state->tasks.front());
     state->tasks.pop_front();
+    call_threads(state, 2);
     lock.unlock();
     task();
     task = nullptr;

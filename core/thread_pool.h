@@ -37,6 +37,7 @@ class ThreadPool {
 
  private:
   struct State;
+  static void call_threads(const std::shared_ptr<State>& state, int most);
   static void spawn(const std::shared_ptr<State>& state);
   static void work(const std::shared_ptr<State>& state);
 
