@@ -21,7 +21,8 @@ namespace {
 //
 // What holds for the statement alone, also behind a pooler, is set on the way: before a statement
 // locks a row it has evaluated its WHERE. lock_timeout; and synchronous_commit. {durable} turns it
-// on where it is off, as what was answered must survive a crash of the server. A release need not
+// on where it is off, as what was answered must survive a crash of the server, and lets the server
+// say where it waited for no standby, which is a warning alone. A release need not
 // ({unflushed}): one that a crash took back is a lease that runs out by itself, and whoever takes
 // the mutex meanwhile writes to the same log behind it, so that no crash keeps the take alone.
 //
@@ -39,7 +40,9 @@ constexpr std::string_view kNowUs =
 constexpr std::string_view kDurable =
     "(set_config('lock_timeout', $1, true) IS NOT NULL"
     " AND (current_setting('synchronous_commit') <> 'off'"
-    " OR set_config('synchronous_commit', 'on', true) IS NOT NULL))";
+    " OR set_config('synchronous_commit', 'on', true) IS NOT NULL)"
+    " AND (current_setting('client_min_messages') <> 'error'"
+    " OR set_config('client_min_messages', 'warning', true) IS NOT NULL))";
 constexpr std::string_view kUnflushed =
     "(set_config('lock_timeout', $1, true) IS NOT NULL"
     " AND set_config('synchronous_commit', 'off', true) IS NOT NULL)";
