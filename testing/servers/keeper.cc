@@ -1,5 +1,7 @@
 // simba_keep_server KIND: starts a server, says where it is, and stops it once nobody uses it. See
 // shared.h. Returns when the server is ready; the keeper goes on in the background.
+//
+// simba_keep_server --end: ends all such servers that nobody uses now. Returns when they are gone.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "testing/servers/directory.h"
@@ -104,16 +107,22 @@ UniqueFd open_file(const fs::path& file) {
   return UniqueFd(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666));
 }
 
-// Holds the start lock when it returns: nobody can begin to use what is about to end.
+bool try_lock(const UniqueFd& file) { return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0; }
+
+// Holds the start lock when it returns: nobody can begin to use what is about to end. Who asks for
+// the end (end_unused) is heard where nobody uses the server, and refused elsewhere.
 UniqueFd wait_until_unused(const fs::path& place) {
   for (auto unused_since = std::chrono::steady_clock::now();;) {
-    std::this_thread::sleep_for(250ms);
+    std::this_thread::sleep_for(100ms);
+    const auto now = std::chrono::steady_clock::now();
     UniqueFd start = open_file(place / "start.lock");
     const UniqueFd use = open_file(place / "use.lock");
-    if (::flock(start.get(), LOCK_EX | LOCK_NB) != 0 ||
-        ::flock(use.get(), LOCK_EX | LOCK_NB) != 0) {
-      unused_since = std::chrono::steady_clock::now();
-    } else if (std::chrono::steady_clock::now() - unused_since > 10s) {
+    if (!try_lock(start)) {
+      unused_since = now;
+    } else if (!try_lock(use)) {
+      unused_since = now;
+      fs::remove(place / "unneeded");
+    } else if (now - unused_since > 10s || fs::exists(place / "unneeded")) {
       return start;
     }
   }
@@ -122,7 +131,7 @@ UniqueFd wait_until_unused(const fs::path& place) {
 // `ready` is closed when there is something to read in `place`.
 void keep(const std::string& kind, const fs::path& place, UniqueFd ready) {
   UniqueFd keeper = open_file(place / "keeper.lock");
-  if (::flock(keeper.get(), LOCK_EX | LOCK_NB) != 0) return;
+  if (!try_lock(keeper)) return;
   Kept kept;
   try {
     kept = kinds().at(kind)();
@@ -160,16 +169,41 @@ int run(const std::string& kind) {
   return 0;
 }
 
+// Whether a keeper goes on there. The start lock is held for that moment: who starts to use a
+// server must not take ours for the keeper's.
+bool is_kept(const fs::path& place) {
+  const UniqueFd start = open_file(place / "start.lock");
+  return !try_lock(start) || !try_lock(open_file(place / "keeper.lock"));
+}
+
+// Until the keeper is gone or has refused, which it tells by removing what we have put there.
+void end_unused() {
+  const auto until = std::chrono::steady_clock::now() + 30s;
+  for (const auto& entry : fs::directory_iterator(shared_directory("shared"))) {
+    if (is_kept(entry.path())) std::ofstream(entry.path() / "unneeded") << std::flush;
+  }
+  for (const auto& entry : fs::directory_iterator(shared_directory("shared"))) {
+    const fs::path unneeded = entry.path() / "unneeded";
+    while (fs::exists(unneeded) && is_kept(entry.path())) {
+      if (std::chrono::steady_clock::now() >= until) break;
+      std::this_thread::sleep_for(20ms);
+    }
+    fs::remove(unneeded);
+  }
+}
+
 }  // namespace
 }  // namespace simba::servers
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    std::fputs("usage: simba_keep_server KIND\n", stderr);
+    std::fputs("usage: simba_keep_server KIND | --end\n", stderr);
     return 2;
   }
   try {
-    return simba::servers::run(argv[1]);
+    if (argv[1] != std::string_view("--end")) return simba::servers::run(argv[1]);
+    simba::servers::end_unused();
+    return 0;
   } catch (const std::exception& trouble) {
     std::fprintf(stderr, "simba_keep_server: %s\n", trouble.what());
     return 1;

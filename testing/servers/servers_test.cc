@@ -43,6 +43,11 @@ std::string content(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
+std::uint16_t port_of(const SharedServer& server) {
+  return static_cast<std::uint16_t>(
+      std::stoi(server.address().substr(server.address().find(':') + 1)));
+}
+
 Command sleeper() {
   Command command;
   command.words = {"sleep", "1000"};
@@ -180,6 +185,47 @@ TEST(Servers, OfTheUserAreTakenFromTheEnvironment) {
   EXPECT_EQ(mysql.url("table=t"), "mysql://me@db/simba?table=t");
   EXPECT_EQ(redis.url("a=b"), "redis://cache?tls=on&a=b");
   EXPECT_THROW(TestServer("oracle"), std::logic_error);
+}
+
+// In a directory of temporary files of its own: the servers there are nobody else's. Their ports
+// are taken where everybody takes them.
+class SharedServers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto ports = shared_directory("ports");
+    setenv("TMPDIR", directory_.path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    std::filesystem::create_directory_symlink(ports, shared_directory("").parent_path() / "ports");
+  }
+  void TearDown() override {
+    end_unused();
+    unsetenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+  }
+
+  static void end_unused() {
+    Command command;
+    command.words = {SIMBA_KEEPER, "--end"};
+    Process asked(command);
+    ASSERT_TRUE(asked.wait(60s));
+    EXPECT_EQ(asked.status(), 0);
+  }
+
+  const Directory directory_;
+};
+
+TEST_F(SharedServers, AreGoneAfterARequestUnlessSomebodyUsesThem) {
+  std::uint16_t port = 0;
+  try {
+    const SharedServer server("redis");
+    port = port_of(server);
+    end_unused();
+    EXPECT_TRUE(listens(port)) << "somebody uses it";
+    EXPECT_EQ(SharedServer("redis").address(), server.address());
+  } catch (const Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+  end_unused();
+  EXPECT_FALSE(listens(port));
+  EXPECT_TRUE(listens(port_of(SharedServer("redis"))));  // the next user finds another
 }
 
 TEST(Servers, ThatEndSayWhyByTheirLog) {

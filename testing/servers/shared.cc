@@ -81,9 +81,9 @@ SharedServer::SharedServer(std::string_view kind) {
   use_ = open_locked(place / "use.lock", LOCK_SH);
   const bool is_kept = !open_locked(place / "keeper.lock", LOCK_EX | LOCK_NB);
   if (!is_kept) {
-    fs::remove(place / "address");
-    fs::remove(place / "unavailable");
-    fs::remove(place / "failed");
+    for (const char* old : {"address", "unavailable", "failed", "unneeded"}) {
+      fs::remove(place / old);
+    }
     start_keeper(std::string(kind));
   }
   if (fs::exists(place / "unavailable")) throw Unavailable(content(place / "unavailable"));

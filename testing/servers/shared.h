@@ -10,7 +10,8 @@ namespace simba::servers {
 
 // A server that the cases of many test processes use together: ctest starts a process per case, and
 // a server for each would cost more than the cases. The first user starts a keeper process, which
-// starts the server, and stops it once nobody has used it for some seconds.
+// starts the server, and stops it once nobody has used it for some seconds. script/test does not
+// leave that to time: at its end, also after Ctrl-C, it lets `simba_keep_server --end` see to it.
 //
 //   const SharedServer server("zookeeper");   // throws Unavailable, with the reason
 //   server.address();                         // what the keeper's table says: host and port, a URL
