@@ -11,7 +11,8 @@ target_include_directories(simba_contract PUBLIC
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/include>)
 install(FILES contract.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/simba/testing COMPONENT simba_development)
 
-simba_add_test(NAME contract_recorder_test SOURCES contract_recorder_test.cc DEPS simba::contract LABELS unit WHOLE)
+simba_add_test(NAME contract_recorder_test SOURCES contract_recorder_test.cc DEPS simba::contract simba::memory
+  LABELS unit WHOLE)
 simba_add_test(NAME memory_contract_test SOURCES ../stores/memory/memory_contract_test.cc
   DEPS simba::contract simba::memory LABELS sleeping TIMEOUT 120)
 simba_add_test(NAME model_contract_test SOURCES model_contract_test.cc

@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <thread>
 
+#include "simba/memory.h"
+#include "testing/contract_case.h"
+
 namespace simba::testing {
 namespace {
 
@@ -44,6 +47,32 @@ TEST(RecorderTest, WhatHoldsIsNotAViolation) {
   recorder.guard([] {});
   recorder.check();
   EXPECT_TRUE(recorder.violations().empty());
+}
+
+class MemoryStores : public StoreContract {
+ public:
+  std::shared_ptr<Store> connect() override { return make_memory(); }
+};
+
+// A case as the suite runs it, whose violation is seen on another thread and by nobody else.
+class CaseWithAViolation : public ContractTest {
+ public:
+  void run() {
+    set_up("CaseWithAViolation", [] { return std::make_unique<MemoryStores>(); });
+    SetUp();
+    TestBody();
+    TearDown();
+  }
+
+ private:
+  void TestBody() override {
+    std::thread([this] { recorder.expect(false, "two owners"); }).join();
+  }
+};
+
+TEST(RecorderTest, AViolationOnAnotherThreadFailsTheCaseOfTheSuite) {
+  static CaseWithAViolation running;
+  EXPECT_NONFATAL_FAILURE(running.run(), "two owners");
 }
 
 }  // namespace
