@@ -107,7 +107,9 @@ void Faults::happen(std::uint64_t kind, SimNode& victim, nanoseconds duration) {
       return;
     default:
       if (!plan_.evictions) return;
-      if (sim_.options().kind == ModelKind::kForgetful) {
+      // Two kinds of trouble that a plan has apart: what an operator frees, no fail-over brings
+      // back.
+      if (sim_.options().kind == ModelKind::kForgetful && !sim_.options().frees_at_once) {
         fail_over(duration);
       } else {
         evict_an_owner();

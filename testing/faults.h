@@ -25,8 +25,9 @@ struct FaultPlan {
   bool restarts = true;      // of the server
   bool clock_steps = true;   // of the server: back, and forward within what the guard pays for
   bool blocked_rows = true;  // a stranger locks one
-  bool evictions = true;     // by an operator; a forgetful server fails over instead
-  bool bad_network = true;   // calls are lost, late, doubled and reordered, hints lost and forged
+  // By an operator; a forgetful server fails over instead, but where operators free at once.
+  bool evictions = true;
+  bool bad_network = true;  // calls are lost, late, doubled and reordered, hints lost and forged
 
   // When the faults have ended: every process runs and reaches the server. Here begins what must
   // happen within a bound.
