@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # script_test.sh SOURCE KEEPER
 #
-# However script/test ends, the servers that its tests have shared end with it. The build and ctest are stood in for; the
-# server is a real one.
+# However script/test ends, the servers that its tests have shared end with it; and what was not built for want of a
+# package counts as skipped. The build and ctest are stood in for; the server is a real one.
 set -euo pipefail
 source=$1 keeper=$2
 command -v redis-server >/dev/null || { echo "skipped: redis-server is not installed" && exit 4; }
@@ -25,11 +25,11 @@ stand_in() {
   chmod +x "$file"
 }
 stand_in script/bootstrap
-stand_in bin/cmake
+stand_in bin/cmake "echo '-- stores/mysql is left out: libmariadb was not found'"
 stand_in bin/ninja
 # The test that fails, or runs until somebody stops it.
 stand_in bin/ctest "build/dev/testing/servers/simba_keep_server redis && cp '$place/address' '$tree/address'" \
-  "[[ \$HOW == fails ]] || { touch '$tree/waits' && sleep 100; }" 'exit 8'
+  "[[ \$HOW == fails ]] || { touch '$tree/waits' && sleep 100; }" "echo no tests >\"\$4\"" 'exit 8'
 
 # ended CODE EXPECTED: how script/test ended, and that its server was there and is not any more.
 ended() {
@@ -43,6 +43,9 @@ ended() {
 code=0
 HOW=fails PATH=$tree/bin:$PATH "$tree/script/test" -j 1 >"$tree/said" 2>&1 || code=$?
 ended "$code" 1
+[[ $(<"$tree/build/dev/skipped.txt") == $'stores/mysql\tleft out: libmariadb was not found' ]] ||
+  { echo "a store was left out, and nobody is told" && exit 1; }
+[[ $(tail -n 1 "$tree/said") == '0 passed, 0 failed, 1 skipped' ]] || { cat "$tree/said" && exit 1; }
 
 for signal in INT TERM; do
   code=0
