@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/bell.h"
+#include "core/coded.h"
 #include "core/fork.h"
 #include "core/session.h"
 
@@ -212,6 +213,14 @@ bool MutexRetrievalService::stop(milliseconds grace) {
   if (!is_active(status_of(before))) state_->refuse("stop", status_of(before));
   if (state_->is_inside_callback()) return true;
   return state_->wait_until_over(before.lives, core::Bell::Clock::now() + bounded(grace));
+}
+
+bool MutexRetrievalService::stop(std::error_code& error) {
+  return stop(std::chrono::ceil<milliseconds>(state_->who->machine.timing().patience), error);
+}
+
+bool MutexRetrievalService::stop(milliseconds grace, std::error_code& error) {
+  return core::coded(error, [&] { return stop(grace); });
 }
 
 // Whoever stops it first, perhaps in a callback that goes on: the end of that life is waited for.

@@ -237,6 +237,21 @@ TEST_F(ContendServiceTest, CloseIsQuietInEveryState) {
   EXPECT_TRUE(row().is_free());
 }
 
+TEST_F(ContendServiceTest, StopTellsByACodeToo) {
+  MutexContendService service(client, contender);
+  std::error_code error;
+  EXPECT_FALSE(service.stop(error));
+  EXPECT_EQ(error, Errc::kMisuse);
+  service.start();
+  EXPECT_TRUE(service.stop(error));
+  EXPECT_FALSE(error) << error.message();
+  EXPECT_FALSE(service.stop(20s, error));
+  EXPECT_EQ(error, Errc::kMisuse);
+  service.start();
+  EXPECT_TRUE(service.stop(20s, error));
+  EXPECT_FALSE(error) << error.message();
+}
+
 TEST_F(ContendServiceTest, StopFromManyThreadsHappensOnce) {
   MutexContendService service(client, contender);
   for (int round = 0; round < 20; ++round) {

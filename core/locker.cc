@@ -233,6 +233,10 @@ bool SimbaLocker::try_lock_for_ns(nanoseconds patience, std::error_code& error) 
   return state_->unless_unanswered(error, [&] { return try_lock_for_ns(patience); });
 }
 
+bool SimbaLocker::renew(std::error_code& error) {
+  return core::coded(error, [this] { return renew(); });
+}
+
 Term SimbaLocker::term() const {
   if (state_->session->is_forked()) return {};
   return Term(state_->session->engine().term(*state_->who));

@@ -14,6 +14,9 @@ TEST_F(LockerTest, AnEvictedOwnerHearsOfItAndCanLockAgain) {
   SimbaLocker locker(client, "m", soon_renewed());
   locker.lock();
   const Term term = locker.term();
+  std::error_code error;
+  EXPECT_TRUE(locker.renew(error));
+  EXPECT_FALSE(error) << error.message();
   std::atomic<bool> told{false};
   const std::stop_callback on_lost(locker.lost(), [&] { told = true; });
   client.evict("m", term.wire_id(), term.token(), Eviction::kFreeNow);
@@ -179,6 +182,8 @@ TEST_F(LockerTest, AForkedChildOwnsNothingAndHarmsNobody) {
               locker->unlock();
               std::error_code error;
               if (locker->try_lock(error) || error != Errc::kMisuse) return 3;
+              error.clear();
+              if (locker->renew(error) || error != Errc::kMisuse) return 4;
               locker.reset();
               return 0;
             }),

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/coded.h"
 #include "core/ticks.h"
 
 namespace simba::inline v0 {
@@ -125,6 +126,14 @@ bool Scheduler::stop() {
 }
 
 bool Scheduler::stop(milliseconds grace) { return state_->service.stop(grace); }
+
+bool Scheduler::stop(std::error_code& error) {
+  return core::coded(error, [this] { return stop(); });
+}
+
+bool Scheduler::stop(milliseconds grace, std::error_code& error) {
+  return state_->service.stop(grace, error);
+}
 
 Status Scheduler::status() const { return state_->service.status(); }
 bool Scheduler::is_owner() const { return state_->service.is_owner(); }

@@ -365,6 +365,15 @@ TEST_F(SchedulerTest, TheWrongStateIsAnError) {
   scheduler.start();
   EXPECT_THROW(scheduler.start(), Error);
   scheduler.stop();
+  std::error_code error;
+  EXPECT_FALSE(scheduler.stop(error));
+  EXPECT_EQ(error, Errc::kMisuse);
+  error.clear();
+  EXPECT_FALSE(scheduler.stop(20s, error));
+  EXPECT_EQ(error, Errc::kMisuse);
+  scheduler.start();
+  EXPECT_TRUE(scheduler.stop(error));
+  EXPECT_FALSE(error) << error.message();
 }
 
 }  // namespace

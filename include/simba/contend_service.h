@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "simba/client.h"
 #include "simba/contender_id.h"
@@ -86,6 +87,9 @@ class SIMBA_EXPORT MutexRetrievalService {
   // The same with another grace; false when the work outlived it: then nothing was released, the
   // lease runs out.
   bool stop(milliseconds grace);
+  // The same with an error code instead of an exception, and false then.
+  bool stop(std::error_code& error);
+  bool stop(milliseconds grace, std::error_code& error);
   // stop() if it is active.
   void close() noexcept;
 

@@ -62,11 +62,13 @@ class SIMBA_EXPORT SimbaLocker {
   // is_in_ttl(): a call that fails ends nothing, the engine goes on renewing.
   bool renew();
 
-  // The same with an error code instead of an exception; false: not locked. A try that the store
-  // did not answer has its code too, where try_lock() and try_lock_for() only say no.
+  // The same with an error code instead of an exception; false: not locked, and of renew() not in
+  // its ttl. A try that the store did not answer has its code too, where try_lock() and
+  // try_lock_for() only say no.
   bool lock(std::error_code& error);
   bool lock(const std::stop_token& stop, std::error_code& error);
   bool try_lock(std::error_code& error);
+  bool renew(std::error_code& error);
   template <class Rep, class Period>
   bool try_lock_for(const std::chrono::duration<Rep, Period>& patience, std::error_code& error) {
     return try_lock_for_ns(bounded(patience), error);

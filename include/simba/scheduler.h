@@ -5,6 +5,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <system_error>
 
 #include "simba/client.h"
 #include "simba/contend_service.h"
@@ -58,6 +59,9 @@ class SIMBA_EXPORT Scheduler {
   // the lease is not released and runs out.
   bool stop();
   bool stop(milliseconds grace);
+  // The same with an error code instead of an exception, and false then.
+  bool stop(std::error_code& error);
+  bool stop(milliseconds grace, std::error_code& error);
 
   Status status() const;
   bool is_owner() const;
