@@ -44,22 +44,21 @@ TEST_P(Simulation, ReplaysTheSameScheduleFromTheSameSeed) {
 }
 
 // The cells of the matrix that are marked broken: two own at once, and nothing else is broken but
-// what is excused. Returns how often that was.
-std::uint64_t expect_two_owners(
+// what is excused.
+void expect_two_owners(
     const SimOptions& options,
     const std::function<bool(std::uint64_t seed, const Violation&)>& is_excused) {
-  std::uint64_t broken = 0, excused = 0;
+  std::uint64_t broken = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     const SimResult result = simulate(seed, options);
     if (!result.violation) continue;
     const std::string& promise = result.violation->promise;
     const bool two_own = promise == "P1" || promise == "P1b";
-    ++(two_own ? broken : excused);
+    broken += two_own ? 1 : 0;
     EXPECT_TRUE(two_own || is_excused(seed, *result.violation))
         << "seed " << seed << ": " << promise << ' ' << result.violation->what;
   }
   EXPECT_GT(broken, 0U);
-  return excused;
 }
 
 bool tells(const SimResult& result, const char* what) {
@@ -75,10 +74,18 @@ bool forgot_with_a_clock_set_back(std::uint64_t seed, const Violation& violation
   return tells(result, "the server's clock is set by -") && tells(result, "fails over and forgets");
 }
 
-TEST(ForgetfulSimulation, FindsTwoOwnersAndASmallerTokenWhenAFailOverForgetsAcknowledgedWrites) {
-  const std::uint64_t smaller =
-      expect_two_owners({.kind = ModelKind::kForgetful}, forgot_with_a_clock_set_back);
-  EXPECT_GT(smaller, 0U) << "P2 is broken when the clock goes back, and nobody has seen it";
+TEST(ForgetfulSimulation, FindsTwoOwnersWhenAFailOverForgetsAcknowledgedWrites) {
+  expect_two_owners({.kind = ModelKind::kForgetful}, forgot_with_a_clock_set_back);
+}
+
+// Few schedules come to it before two own at once, which ends them. Without a clock that was set
+// back, the larger token is that of a term which overlaps an older one that is told later.
+TEST(ForgetfulSimulation, FindsASmallerTokenWhenTheClockGoesBack) {
+  for (std::uint64_t seed = 1; seed <= 10'000; ++seed) {
+    const SimResult result = simulate(seed, {.kind = ModelKind::kForgetful});
+    if (result.violation && forgot_with_a_clock_set_back(seed, *result.violation)) return;
+  }
+  FAIL() << "P2 is broken when the clock goes back, and no schedule shows it";
 }
 
 TEST_P(AnyModel, FindsTwoOwnersWhenAnOperatorFreesAtOnce) {
