@@ -1,6 +1,7 @@
 #include "testing/sim_node.h"
 
 #include <algorithm>
+#include <deque>
 #include <mutex>
 #include <utility>
 
@@ -82,10 +83,23 @@ class SimNode::SimExecutor : public Executor {
 
   void revoke(std::function<void()> task) override {
     if (!node_) return;
-    node_->post(node_->sim_.dice().between(nanoseconds{0}, milliseconds{5}), this, std::move(task));
+    auto request = std::make_shared<std::function<void()>>(std::move(task));
+    requests_.push_back(request);
+    node_->post(node_->sim_.dice().between(nanoseconds{0}, milliseconds{5}), this,
+                [this, request = std::move(request)] {
+                  std::erase(requests_, request);
+                  (*request)();
+                });
   }
 
-  void shut_down() override { is_shut_down_ = true; }
+  void shut_down() override {
+    while (node_ && !requests_.empty()) {
+      const auto request = std::move(requests_.front());
+      requests_.pop_front();
+      (*request)();
+    }
+    is_shut_down_ = true;
+  }
   bool goes_on_by_itself() const noexcept override { return false; }
 
  private:
@@ -93,6 +107,8 @@ class SimNode::SimExecutor : public Executor {
   std::function<void()> on_alarm_;
   LocalTime armed_ = LocalTime::max();
   bool is_shut_down_ = false;
+  // Of revoke(), and not run yet: the end of a client brings them forward.
+  std::deque<std::shared_ptr<std::function<void()>>> requests_;
 };
 
 // An executor lives until the end of its life; a client that closed it before wants nothing more.

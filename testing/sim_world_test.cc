@@ -227,6 +227,29 @@ TEST(SimWorldTest, AClientMayEndBeforeItsProcess) {
   EXPECT_LE(called, 1);
 }
 
+// Whoever has the token may wait for it, also when the client is gone.
+TEST(SimWorldTest, ATermIsToldOfItsLossBeforeItsClientIsGone) {
+  SimWorld world{9};
+  SimNode& node = world.add_node("a");
+  std::stop_token lost;
+  std::optional<bool> told;
+  node.run([&](SimNode& self) {
+    auto client = std::make_shared<std::optional<Client>>(self.client());
+    acquire_async(**client, "report", {}, [&, client](Acquired got) {
+      lost = got.held.lost();
+      self.post(0s, [&, client, held = std::make_shared<HeldMutex>(std::move(got.held))] {
+        *held = HeldMutex();
+        EXPECT_FALSE(lost.stop_requested()) << "nothing is left for the end of the client";
+        client->reset();
+        told = lost.stop_requested();
+      });
+    });
+    return nullptr;
+  });
+  world.run(60s);
+  EXPECT_EQ(told, true);
+}
+
 TEST(SimWorldTest, AMutexThatIsGivenUpGoesToWhoWaits) {
   for (const ModelKind kind : {ModelKind::kLease, ModelKind::kPush, ModelKind::kSession}) {
     SimWorld world{10, {.kind = kind}};
