@@ -1,5 +1,6 @@
 #include "simba/scheduler.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -57,14 +58,16 @@ class ScheduledContender : public MutexContender {
 
  private:
   static constexpr milliseconds kLateRenewal{20};
+  static constexpr nanoseconds kLongestNap = std::chrono::seconds{1};
 
-  // False when the term was lost first.
+  // False when the term was lost first. No condition variable waits on the boot clock: the clock of
+  // this one stands still during suspend, so it does not wait for long at a time.
   bool sleep_until(LocalTime when, const std::stop_token& lost) {
     std::unique_lock lock(guard_);
     while (!lost.stop_requested()) {
       const nanoseconds left = when - BootClock::now();
       if (left <= nanoseconds{0}) return true;
-      wakes_.wait_for(lock, lost, left, [] { return false; });
+      wakes_.wait_for(lock, lost, std::min(left, kLongestNap), [] { return false; });
     }
     return false;
   }
