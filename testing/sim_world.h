@@ -18,9 +18,14 @@
 // 64-bit seed is one schedule, and plays the same each time.
 //
 //   SimWorld world{seed};
-//   world.add_node("a").run([&](SimNode& node) { return std::make_shared<Replica>(node, ledger);
-//   }); world.add_node("b").run(...); world.plan_faults({.lease = 16s, .mutexes = {"ledger"}});
-//   world.run(120s, [&] { if (ledger.is_wrong()) world.violate("ledger", "an old owner wrote"); });
+//   world.add_node("a").run([&](SimNode& node) {
+//     return std::make_shared<Replica>(node, ledger);
+//   });
+//   world.add_node("b").run(...);
+//   world.plan_faults({.lease = 16s, .mutexes = {"ledger"}});
+//   world.run(120s, [&] {
+//     if (ledger.is_wrong()) world.violate("ledger", "an old owner wrote");
+//   });
 //
 // A Replica makes a simba::Client with node.client(), whatever it likes from that, and lets time
 // pass with node.post(). attack() in <simba/testing/attack.h> tries many seeds and replays the one

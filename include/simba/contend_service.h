@@ -84,8 +84,8 @@ class SIMBA_EXPORT MutexRetrievalService {
   // background. From inside a callback of this service at once: on_released follows when the
   // callback has returned.
   void stop();
-  // The same with another grace; false when the work outlived it: then nothing was released, the
-  // lease runs out.
+  // The same with another grace; false when a callback outlived it. Where that was one of the term,
+  // nothing was released: the lease runs out.
   bool stop(milliseconds grace);
   // The same with an error code instead of an exception, and false then.
   bool stop(std::error_code& error);

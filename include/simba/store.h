@@ -119,9 +119,9 @@ class SIMBA_EXPORT Store {
   virtual Observation evict(std::string_view mutex, std::string_view wire_id, Token token,
                             Eviction how, LocalTime deadline) = 0;
   // Calls `wake`, on any thread, after the mutex may have become free. That somebody took it wakes
-  // nobody: who only watches learns of it when it asks. Does no I/O that can block. Null: this
-  // store cannot push; an exception is taken for that too. `wire_id` is empty but for a store that
-  // queues.
+  // nobody: who only watches learns of it when it asks. Waits for no server and no network; it may
+  // open a file of this host. Null: this store cannot push; an exception is taken for that too.
+  // `wire_id` is empty but for a store that queues.
   virtual std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
                                        std::function<void()> wake) = 0;
   // A page of the mutexes whose names begin with `prefix`: those behind the name `after` (empty:
