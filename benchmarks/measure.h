@@ -39,6 +39,8 @@ struct Duel {
   double ratio() const { return both_raw().median() / ours.median(); }
   double ratio_of_totals() const { return both_raw().mean() / ours.mean(); }
   double a_to_a() const { return raw.median() / raw_again.median(); }
+  // Else it says nothing, of whatever.
+  bool is_sound() const { return a_to_a() >= 0.99 && a_to_a() <= 1.01; }
 };
 
 template <class Operation>

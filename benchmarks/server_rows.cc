@@ -47,10 +47,7 @@ void add_row_with_wall(const servers::Server& server, Report& report, const char
   Row row = row_of(name, both.pinned, &both.unpinned, target);
   const Pinned pin;
   bring_here(server);
-  const Duel reached = wall(seconds / 2);
-  row.note = "the raw statements of the store reach " + fixed(reached.ratio(), 3) + " (A/A " +
-             fixed(reached.a_to_a(), 3) + ")";
-  if (row.verdict == Verdict::kMissed && reached.ratio() < target) row.verdict = Verdict::kVoid;
+  excuse(row, wall(seconds / 2), target);
   report.add(row);
 }
 
