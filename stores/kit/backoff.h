@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "simba/export.h"
 #include "simba/time.h"
 
 namespace simba::kit {
@@ -11,7 +10,7 @@ namespace simba::kit {
 // and between half and all of that, so that many processes do not come back together.
 //
 // A plain value; it never reads a clock. Threads: one at a time.
-class SIMBA_EXPORT Backoff {
+class Backoff {
  public:
   Backoff(milliseconds first, milliseconds longest) : first_(first), longest_(longest) {}
 

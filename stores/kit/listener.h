@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "simba/export.h"
 #include "simba/store.h"
 #include "stores/kit/reader.h"
 #include "stores/kit/shared_log.h"
@@ -22,7 +21,7 @@ namespace simba::kit {
 // The reader starts with the first watch.
 //
 // Threads: any. In a forked child nothing here is touched.
-class SIMBA_EXPORT Listener {
+class Listener {
  public:
   // `thread` is the reader's name. The log hears once per outage that waiters poll.
   Listener(std::string thread, Reader::Open open, std::shared_ptr<SharedLog> log)

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "simba/executor.h"
-#include "simba/export.h"
 #include "simba/time.h"
 #include "stores/kit/worker.h"
 
@@ -14,7 +13,7 @@ namespace simba::kit {
 // A connection that a pool keeps.
 //
 // Threads: one at a time.
-class SIMBA_EXPORT Pooled {
+class Pooled {
  public:
   virtual ~Pooled() = default;
   // Asked before and after each use. False: the other side has closed it, or an error has spoilt
@@ -34,7 +33,7 @@ class SIMBA_EXPORT Pooled {
 //
 // Threads: any, but for the destructor. In a forked child nothing is touched.
 // Errors: what `open` threw, else kTimeout.
-class SIMBA_EXPORT Pool {
+class Pool {
   struct State;
 
  public:
@@ -47,7 +46,7 @@ class SIMBA_EXPORT Pool {
   };
 
   // One connection for one call; goes back with this.
-  class SIMBA_EXPORT Borrowed {
+  class Borrowed {
    public:
     Borrowed(Borrowed&&) noexcept = default;
     Borrowed& operator=(Borrowed&&) = delete;

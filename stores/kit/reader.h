@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "simba/error.h"
-#include "simba/export.h"
 #include "stores/kit/backoff.h"
 #include "stores/kit/source.h"
 #include "stores/kit/turns.h"
@@ -21,7 +20,7 @@ namespace simba::kit {
 // A hint for "any" follows each opening: what changed in between was not heard.
 //
 // Threads: any.
-class SIMBA_EXPORT Reader {
+class Reader {
  public:
   // Null: this server cannot push, and the reader ends. Throws Error where it may work later.
   using Open = std::function<std::unique_ptr<Source>(const StopSignal& stop)>;
@@ -44,7 +43,7 @@ class SIMBA_EXPORT Reader {
     return shared_->turns.listen(interrupt, until, shared_->parts.hint);
   }
   // Whether one watch needs the reader, as it does at first. Threads: one at a time.
-  class SIMBA_EXPORT Need {
+  class Need {
    public:
     explicit Need(Reader& reader) : turns_(&reader.shared_->turns) { turns_->need_reader(true); }
     Need(const Need&) = delete;

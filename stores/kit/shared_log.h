@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string_view>
 
-#include "simba/export.h"
 #include "simba/log.h"
 
 namespace simba::kit {
@@ -15,7 +14,7 @@ namespace simba::kit {
 // those that are left, so that a line is said once, and never to a store that is gone.
 //
 // Threads: any. No lock is held while a sink runs; a sink must not end its own store.
-class SIMBA_EXPORT SharedLog {
+class SharedLog {
  public:
   // Its end waits for a call of the sink that runs; there is none afterwards.
   class Ticket;

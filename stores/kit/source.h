@@ -3,7 +3,6 @@
 #include <functional>
 #include <string_view>
 
-#include "simba/export.h"
 #include "stores/kit/worker.h"
 
 namespace simba::kit {
@@ -11,7 +10,7 @@ namespace simba::kit {
 // One connection that tells of changes: a LISTEN, a subscription, a change stream.
 //
 // Threads: one at a time.
-class SIMBA_EXPORT Source {
+class Source {
  public:
   // Gets the name of a mutex that may have become free. Empty: it may be any.
   using Hint = std::function<void(std::string_view mutex)>;
@@ -23,7 +22,7 @@ class SIMBA_EXPORT Source {
 };
 
 // One that any thread can read for a while.
-class SIMBA_EXPORT LendableSource : public Source {
+class LendableSource : public Source {
  public:
   void read(const StopSignal& stop, const Hint& hint) final {
     read_until(stop.descriptor(), LocalTime::max(), hint);

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "simba/error.h"
-#include "simba/export.h"
 #include "simba/time.h"
 #include "stores/kit/source.h"
 
@@ -19,7 +18,7 @@ namespace simba::kit {
 //        ^------ somebody needs the reader, or nobody came for a moment, or the source is lost
 //
 // Threads: the reader's calls one, the others any.
-class SIMBA_EXPORT Turns {
+class Turns {
  public:
   // Throws Error (kUnreachable) where there is no file descriptor left.
   Turns();
@@ -33,7 +32,7 @@ class SIMBA_EXPORT Turns {
   bool listen(int interrupt, LocalTime until, const Source::Hint& hint);
 
   // The reader's. While this lives, the source may be lent.
-  class SIMBA_EXPORT Lent {
+  class Lent {
    public:
     Lent(Turns& turns, LendableSource& source, const StopSignal& stop);
     Lent(const Lent&) = delete;

@@ -15,7 +15,7 @@ namespace simba::kit {
 // Who wants a hint about which mutex, within one store object.
 //
 // Threads: any. No lock of the store may be held in wake().
-class SIMBA_EXPORT Watchers {
+class Watchers {
  public:
   // The watch keeps `watchers` alive.
   static std::unique_ptr<Watch> add(std::shared_ptr<Watchers> watchers, std::string_view mutex,

@@ -5,7 +5,6 @@
 #include <memory>
 #include <string>
 
-#include "simba/export.h"
 #include "simba/time.h"
 
 namespace simba::kit {
@@ -13,7 +12,7 @@ namespace simba::kit {
 // What a worker looks at to learn that it is no longer wanted.
 //
 // Threads: any.
-class SIMBA_EXPORT StopSignal {
+class StopSignal {
  public:
   StopSignal();
   ~StopSignal();
@@ -36,7 +35,7 @@ class SIMBA_EXPORT StopSignal {
 // goes, but not for ever: a resolver may hang in a driver. Hence the task owns all it touches.
 //
 // Threads: one. In a forked child nothing happens: the thread stayed in the parent.
-class SIMBA_EXPORT Worker {
+class Worker {
  public:
   using Task = std::function<void(const StopSignal& stop)>;
 
@@ -55,10 +54,9 @@ class SIMBA_EXPORT Worker {
 
 // Waits until one of `events` (as for poll()) holds for the descriptor. False: the deadline passed,
 // or stop was requested.
-SIMBA_EXPORT bool wait_for(int descriptor, short events, LocalTime deadline,
-                           const StopSignal* stop = nullptr) noexcept;
+bool wait_for(int descriptor, short events, LocalTime deadline,
+              const StopSignal* stop = nullptr) noexcept;
 // The same for another descriptor in place of the stop: it became readable.
-SIMBA_EXPORT bool wait_for(int descriptor, short events, LocalTime deadline,
-                           int interrupt) noexcept;
+bool wait_for(int descriptor, short events, LocalTime deadline, int interrupt) noexcept;
 
 }  // namespace simba::kit

@@ -5,6 +5,8 @@
 #
 #   install static|shared           installs the libraries alone into SCRATCH/KIND/prefix
 #   find_package static|shared      a project that finds that installation
+#   one_store static|shared         a project that wants simba::core and simba::sqlite and nothing else
+#   symbols shared                  what the shared libraries there show: names of ours alone
 #   pkg_config static|shared        a compiler that asks pkg-config
 #   in_tree add_subdirectory|fetch_content static|shared   a project that builds the source as part of itself
 #   outside_store KIND              a store from outside, with the contract suite that is installed in SCRATCH/KIND/prefix
@@ -72,6 +74,33 @@ find_package() {
   build "$dir"
   run "$dir/program"
   run "$dir/program_with_all"
+}
+
+one_store() {
+  local dir=$scratch/$kind/one_store libraries
+  rm -rf "$dir"
+  configure -S "$here/outside" -B "$dir" -DHOW=one_store -DCMAKE_PREFIX_PATH="$prefix"
+  build "$dir"
+  "$dir/one_store" "$dir/locks.db" | grep -q '^locked, token' || fail "$dir/one_store did not lock"
+  libraries=$(ldd "$dir/one_store" | awk '{ print $1 }')
+  ! grep -E 'simba_client|libpq|mariadb|mongoc|hiredis|zookeeper' <<< "$libraries" ||
+    fail "a program with one store needs others, too"
+}
+
+# symbols: what users call, what the library with connect() asks of a store, and their types. What a template of the
+# standard library became in ours is weak, and the same in every program.
+symbols() {
+  local library shown found=''
+  local ours='^. ((vtable|typeinfo|typeinfo name|guard variable|VTT) for |(non-virtual|virtual) thunk to )?simba::v0::'
+  while read -r library; do
+    found=1
+    shown=$(nm --dynamic --demangle --defined-only "$library" | cut -d' ' -f2-)
+    grep -q '^T simba::v0::' <<< "$shown" || fail "$library shows nothing of ours"
+    shown=$(grep -vE -e "$ours" -e '^T simba::[a-z]+::[a-z]+(\[abi:cxx11\])?\(' \
+      -e '^[VWu] [^(]*(\bstd|__gnu_cxx)::' <<< "$shown" || true)
+    [[ -z $shown ]] || fail "$library shows what is not for users:"$'\n'"$shown"
+  done < <(find "$prefix" -name 'libsimba_*.so' | sort)
+  [[ -n $found ]] || fail "there is no shared library in $prefix"
 }
 
 pkg_config() {
@@ -184,6 +213,7 @@ verify_unit() {
 
 mkdir -p "$scratch"
 case $step in
-  install_tool | in_packages | verify_unit | install | find_package | pkg_config | in_tree | outside_store | simulated) "$step" ;;
+  install | find_package | one_store | symbols | pkg_config | in_tree | outside_store | simulated) "$step" ;;
+  install_tool | in_packages | verify_unit) "$step" ;;
   *) fail "there is no step '$step'" ;;
 esac
