@@ -17,6 +17,7 @@
 #include "cli/output.h"
 #include "cli/secrets.h"
 #include "cli/servers.h"
+#include "cli/signals.h"
 #include "cli/tool.h"
 #include "cli/usage.h"
 #include "simba/error.h"
@@ -197,6 +198,7 @@ int guarded_act(const Words& words) {
 
 int run_tool(int argc, char** argv) {
   open_standard_streams();
+  outlive_full_files();
   settle_in();
   guard_if_asked(argc, argv);
   contend_if_asked(argc, argv);

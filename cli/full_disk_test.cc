@@ -65,6 +65,15 @@ TEST_F(FullDiskTest, AStoreWhoseFileMayNotGrowIsSaidToo) {
   EXPECT_FALSE(std::filesystem::exists(file("ran")));
 }
 
+TEST_F(FullDiskTest, NoCommandIsEndedByAFileThatMayNotGrow) {
+  for (const std::string words : {"init", "ls", "show x", "release x", "bench"}) {
+    const Result result =
+        shell("(ulimit -f 0; " + tool() + ' ' + words + "; echo it exited with $?) 2>&1 | cat");
+    EXPECT_THAT(result.out, HasSubstr("File too large")) << words;
+    EXPECT_THAT(result.out, HasSubstr("it exited with 69")) << words;
+  }
+}
+
 // A renewal that fails for want of room is tried again: room made within the lease is soon enough.
 TEST_F(FullDiskTest, ADiskThatIsFullForAWhileCostsNobodyTheMutex) {
   if (!can_mount()) GTEST_SKIP() << "this user cannot mount a file system";

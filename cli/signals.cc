@@ -50,7 +50,7 @@ Signals::Signals() {
   blocked = heard;
   sigaddset(&blocked, SIGTTOU);  // tcsetpgrp from the background
   sigaddset(&blocked, SIGPIPE);  // a driver's broken connection is an error, not the end
-  sigaddset(&blocked, SIGXFSZ);  // nor is a file that may not grow (ulimit -f)
+  sigaddset(&blocked, SIGXFSZ);  // as outlive_full_files()
   pthread_sigmask(SIG_SETMASK, &blocked, nullptr);
   fd_ = signalfd(-1, &heard, SFD_CLOEXEC | SFD_NONBLOCK);
   if (fd_ < 0) throw std::system_error(errno, std::generic_category(), "signalfd");
@@ -62,6 +62,13 @@ std::optional<int> Signals::next() const {
   signalfd_siginfo info;
   if (read(fd_, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return std::nullopt;
   return static_cast<int>(info.ssi_signo);
+}
+
+void outlive_full_files() {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGXFSZ);
+  pthread_sigmask(SIG_BLOCK, &one, nullptr);
 }
 
 bool is_forwarded(int signal) { return holds(kForwarded, signal); }

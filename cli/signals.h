@@ -25,6 +25,9 @@ class Signals {
   int fd_;
 };
 
+// From here on a file that may not grow (ulimit -f) is an error, and not the end of this process.
+void outlive_full_files();
+
 // Those a user sends to a program: passed on to it by `simba run`.
 bool is_forwarded(int signal);
 // Those that end a program which does not handle them.
