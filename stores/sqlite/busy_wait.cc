@@ -23,12 +23,16 @@ void nap(nanoseconds length) noexcept {
 
 }  // namespace
 
-void BusyWait::start(LocalTime deadline) noexcept { deadline_ = deadline; }
+void BusyWait::start(LocalTime deadline) noexcept {
+  deadline_ = deadline;
+  has_waited_ = false;
+}
 
 bool BusyWait::again(int count) noexcept {
   const LocalTime now = local_now();
   if (count == 0) since_ = now;
   if (now >= deadline_) return false;
+  has_waited_ = true;
   const nanoseconds waited = now - since_;
   if (waited < kAwake) {
     sched_yield();

@@ -13,6 +13,8 @@ class BusyWait {
   void start(LocalTime deadline) noexcept;
 
   LocalTime deadline() const noexcept { return deadline_; }
+  // Since the start, for whatever lock.
+  bool has_waited() const noexcept { return has_waited_; }
 
   // Waits a little. False: the deadline has passed. `count` begins at 0 for each lock.
   bool again(int count) noexcept;
@@ -32,6 +34,7 @@ class BusyWait {
  private:
   LocalTime deadline_{};
   LocalTime since_{};  // of the lock waited for now
+  bool has_waited_ = false;
 };
 
 }  // namespace simba::sqlite

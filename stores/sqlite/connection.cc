@@ -43,6 +43,7 @@ void Connection::set_up(SqliteOptions::Synchronous synchronous) {
   int persist = 1;
   sqlite3_file_control(db_, "main", SQLITE_FCNTL_PERSIST_WAL, &persist);
   log_.attach(db_);
+  sqlite3_commit_hook(db_, refuse_commit, this);
   execute(synchronous == SqliteOptions::Synchronous::kFull ? "PRAGMA synchronous = FULL"
                                                            : "PRAGMA synchronous = NORMAL");
   execute("PRAGMA journal_size_limit = 4194304");
@@ -52,6 +53,23 @@ void Connection::check_deadline() const {
   if (local_now() < busy_.deadline()) return;
   throw Error(Errc::kTimeout, "sqlite: the deadline of the call passed; nothing was changed in " +
                                   location_.given.string());
+}
+
+void Connection::check_files() {
+  forget_now();
+  if (!guard_.is_unchanged(now())) fail_replaced();
+}
+
+void Connection::fail_replaced() {
+  throw Error(Errc::kReplaced,
+              "sqlite: " + location_.given.string() + " was replaced before it was written to");
+}
+
+// Not 0: SQLite rolls back. While the file is set up there is nothing yet to compare with.
+int Connection::refuse_commit(void* self) {
+  auto& connection = *static_cast<Connection*>(self);
+  const bool asks = connection.busy_.has_waited() && connection.guard_.database();
+  return asks && !connection.guard_.is_unchanged(connection.now()) ? 1 : 0;
 }
 
 void Connection::execute(const char* sql) {
@@ -71,6 +89,7 @@ std::string Connection::query(const char* sql) {
 }
 
 void Connection::fail(int code, const std::string& doing) {
+  if (code == SQLITE_CONSTRAINT_COMMITHOOK) fail_replaced();
   broken_ = broken_ || breaks_connection(code);
   throw failure(db_, code, location_.given.string(), doing);
 }

@@ -36,6 +36,10 @@ class Connection {
   // Begins a call: from now on locks are waited for until the deadline.
   void start(LocalTime deadline) noexcept { busy_.start(deadline); }
   void check_deadline() const;
+  // Throws Error (kReplaced) where the paths lead to other files by now. One who writes asks once
+  // it has the lock of the file: while it waited, somebody may have put another in its place. A
+  // transaction that waited is asked once more by SQLite, just before the first byte of the log.
+  void check_files();
 
   void execute(const char* sql);
   std::string query(const char* sql);  // the first column of the first row; "" for none
@@ -74,6 +78,8 @@ class Connection {
 
   void open();
   void set_up(SqliteOptions::Synchronous synchronous);
+  [[noreturn]] void fail_replaced();
+  static int refuse_commit(void* self);
   static void sql_now(sqlite3_context* context, int, sqlite3_value**);
   static void sql_note(sqlite3_context* context, int, sqlite3_value** arguments);
 

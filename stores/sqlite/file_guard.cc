@@ -72,6 +72,7 @@ bool FileGuard::shares_memory() const {
 }
 
 bool FileGuard::is_unchanged(std::int64_t boot_ms) {
+  if (is_lost_) return false;
   const Stamp stamp = read_stamp();
   // A link elsewhere may be pointed elsewhere: that does not show in this directory.
   const bool is_here = location_.given == location_.file;
@@ -80,7 +81,8 @@ bool FileGuard::is_unchanged(std::int64_t boot_ms) {
   stamp_ = stamp;
   stamp_settled_ = is_settled(stamp.modified) && is_settled(stamp.changed);
   compared_at_ = boot_ms;
-  return are_same_files();
+  is_lost_ = !are_same_files();
+  return !is_lost_;
 }
 
 FileGuard::Stamp FileGuard::read_stamp() const noexcept {

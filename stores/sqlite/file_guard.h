@@ -33,6 +33,7 @@ class FileGuard {
   // The shared memory of this process is the one at its path, where all others look for it.
   bool shares_memory() const;
 
+  // Once it has said no, it says no.
   bool is_unchanged(std::int64_t boot_ms);
 
  private:
@@ -52,6 +53,7 @@ class FileGuard {
   Stamp stamp_;
   bool stamp_settled_ = false;  // no later change can bear the same times
   std::int64_t compared_at_ = 0;
+  bool is_lost_ = false;
 };
 
 }  // namespace simba::sqlite

@@ -134,7 +134,8 @@ Answer MutexTable::take(const Claim& claim) {
       .bind(6, connection_.host().boot_id);
   try {
     take_.step();
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.errc() == Errc::kReplaced) throw;
     // A token at the end of its range becomes a fraction, which the column does not take.
     if ((take_.code() & 0xff) != SQLITE_CONSTRAINT) throw;
     return Error(Errc::kCorrupt, "sqlite: the row of this mutex in " +

@@ -15,6 +15,7 @@ Answers each(Connection& connection, Transaction::Kind kind, const Items& items,
   answers.reserve(items.size());
   std::optional<Transaction> transaction;
   if (items.size() > 1) transaction.emplace(connection, kind);
+  if (transaction && kind == Transaction::Kind::kWrite) connection.check_files();
   for (const auto& item : items) {
     answers.push_back(one(item));
     if (answers.size() % kClaimsBetweenLooks == 0) connection.check_deadline();
@@ -103,6 +104,7 @@ Observation SqliteStore::evict(std::string_view mutex, std::string_view wire_id,
   Names freed;
   const Answer after = call(database, Access::kWrite, deadline, [&](Database::Session& session) {
     Transaction transaction(session.connection(), Transaction::Kind::kWrite);
+    session.connection().check_files();
     if (session.table().evict(mutex, wire_id, token, how)) freed.push_back(mutex);
     Answer seen = session.table().observe(mutex);
     transaction.commit();

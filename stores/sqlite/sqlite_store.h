@@ -11,9 +11,9 @@
 
 namespace simba::sqlite {
 
-// The six calls on one path. Each asks afterwards, and one that writes before as well, whether the
-// path still leads to the file it spoke with; if not, the call fails with kReplaced, and the next
-// one opens what is there now.
+// The six calls on one path. Each asks afterwards, and one that writes before as well, once more if
+// it waited for the lock, whether the path still leads to the file it spoke with; if not, the call
+// fails with kReplaced, and the next one opens what is there now.
 //
 // Threads: any number of calls at once. In a forked child every call throws Error (kMisuse) and the
 // destructor leaves everything as it is.
