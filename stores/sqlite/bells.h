@@ -4,7 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <string_view>
+
+#include "stores/sqlite/forks.h"
 
 namespace simba::sqlite {
 
@@ -18,6 +21,9 @@ namespace simba::sqlite {
 // To ring is to read one byte: the kernel tells the listeners of it, and nothing is written to the
 // disk. A bell nobody ever listened to is not rung.
 //
+// Who makes `waited` anew, because somebody deleted it, touches the directory of the database: the
+// guards of all processes see that there, and what they have of the old file counts no more.
+//
 // Threads: any. Errors: none once it is made; a bell that cannot be rung costs a waiter time only.
 class Bells {
  public:
@@ -26,7 +32,9 @@ class Bells {
 
   static unsigned of(std::string_view mutex) noexcept;
   static std::filesystem::path file(const std::filesystem::path& directory, unsigned bell);
-  // Makes the file where it is missing and says that somebody listens. False: others may not ring.
+  static std::filesystem::path waited(const std::filesystem::path& directory);
+  // Makes the files where they are missing and says that somebody listens. False: others may not
+  // ring.
   static bool hang(const std::filesystem::path& directory, unsigned bell) noexcept;
 
   // Makes the directory (0700). Throws Error where it cannot be made.
@@ -36,14 +44,18 @@ class Bells {
   ~Bells();
 
   void ring(unsigned bell) noexcept;
+  // `waited` may be another file now.
+  void look_again() noexcept;
 
  private:
   bool is_waited_for(unsigned bell) noexcept;
   int descriptor(unsigned bell) noexcept;
   void replace(int descriptor, unsigned bell) noexcept;
 
-  const std::filesystem::path directory_;
+  const std::filesystem::path directory_, waited_file_;
   const char* waited_ = nullptr;  // mapped, read only; null: every bell is rung
+  std::mutex mutex_;
+  FileId waited_id_;  // guarded by mutex_; of what is mapped
   std::atomic<unsigned> barrier_{0};
   std::array<std::atomic<int>, kCount> descriptors_;  // -1: not opened yet
 };

@@ -82,6 +82,13 @@ Database::Borrowed Database::borrow(Access access, LocalTime deadline) {
   return session;
 }
 
+bool Database::is_unchanged(Connection& connection) {
+  FileGuard& guard = connection.guard();
+  if (!guard.is_unchanged(connection.now())) return false;
+  if (guard.has_compared()) bells_.look_again();
+  return true;
+}
+
 void Database::wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadline) {
   if (writing_) {
     ++waiting_to_write_;

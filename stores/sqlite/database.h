@@ -57,6 +57,9 @@ class Database {
   Bells& bells() { return bells_; }
   // Its end, for every store of this process that has it open.
   void give_up() const { open_.give_up(); }
+  // The paths still lead to the files that this connection has open. The bells are looked at again
+  // where there may be others.
+  bool is_unchanged(Connection& connection);
   // The path still leads to this file.
   bool is_current() const noexcept { return file_id(location_.given) == id_; }
 

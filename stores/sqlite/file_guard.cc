@@ -77,7 +77,8 @@ bool FileGuard::is_unchanged(std::int64_t boot_ms) {
   // A link elsewhere may be pointed elsewhere: that does not show in this directory.
   const bool is_here = location_.given == location_.file;
   const bool is_recent = boot_ms - compared_at_ < kCompareEveryMs;
-  if (is_here && is_recent && stamp_settled_ && stamp == stamp_) return true;
+  has_compared_ = !(is_here && is_recent && stamp_settled_ && stamp == stamp_);
+  if (!has_compared_) return true;
   stamp_ = stamp;
   stamp_settled_ = is_settled(stamp.modified) && is_settled(stamp.changed);
   compared_at_ = boot_ms;

@@ -35,6 +35,8 @@ class FileGuard {
 
   // Once it has said no, it says no.
   bool is_unchanged(std::int64_t boot_ms);
+  // It looked at the paths themselves for that: something beside the database may be new.
+  bool has_compared() const noexcept { return has_compared_; }
 
  private:
   struct Stamp {
@@ -54,6 +56,7 @@ class FileGuard {
   bool stamp_settled_ = false;  // no later change can bear the same times
   std::int64_t compared_at_ = 0;
   bool is_lost_ = false;
+  bool has_compared_ = false;
 };
 
 }  // namespace simba::sqlite

@@ -154,9 +154,11 @@ bool Listener::start() try {
 }
 
 void Listener::arm(unsigned bell) {
-  const bool will_ring = Bells::hang(directory_, bell);
+  bool will_ring = Bells::hang(directory_, bell);
+  // Somebody may have put another file there since.
+  if (watch_waited()) will_ring = Bells::hang(directory_, bell);
   listen(bell);
-  bells_[bell].live = will_ring && bells_[bell].watch >= 0;
+  bells_[bell].live = will_ring && waited_ >= 0 && bells_[bell].watch >= 0;
 }
 
 // The same file gives the same watch again.
@@ -165,6 +167,19 @@ void Listener::listen(unsigned bell) {
   bells_[bell].watch = inotify_add_watch(inotify_, Bells::file(directory_, bell).c_str(),
                                          kRung | (kMoved & IN_ALL_EVENTS));
   if (before >= 0 && before != bells_[bell].watch) inotify_rm_watch(inotify_, before);
+}
+
+// With the file go the marks of all bells: nobody rings them, until each has been hung again.
+bool Listener::watch_waited() {
+  const int before = waited_;
+  waited_ = inotify_add_watch(inotify_, Bells::waited(directory_).c_str(), kMoved & IN_ALL_EVENTS);
+  if (waited_ == before) return false;
+  if (before >= 0) {
+    for (Bell& bell : bells_) bell.live = false;
+    inotify_rm_watch(inotify_, before);
+    gone_ = before;
+  }
+  return true;
 }
 
 void Listener::disarm(unsigned bell) {
@@ -212,7 +227,10 @@ std::uint64_t Listener::read_events() {
 }
 
 std::uint64_t Listener::note_event(int watch, std::uint32_t mask) {
-  if ((mask & IN_Q_OVERFLOW) != 0) return ~std::uint64_t{0};
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  if ((mask & IN_Q_OVERFLOW) != 0) return kAll;
+  if (watch == waited_ && !watch_waited()) return 0;
+  if (watch == gone_) return kAll;
   for (unsigned bell = 0; bell < Bells::kCount; ++bell) {
     if (bells_[bell].watch != watch) continue;
     if ((mask & kMoved) != 0) {

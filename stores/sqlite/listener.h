@@ -50,6 +50,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool start();                // under mutex_
   void arm(unsigned bell);     // under mutex_
   void listen(unsigned bell);  // under mutex_
+  bool watch_waited();         // under mutex_; true: it is another file
   void disarm(unsigned bell);  // under mutex_
   void leave(BellWatch& watch);
   bool listen(int interrupt, LocalTime until);
@@ -72,6 +73,8 @@ class Listener : public std::enable_shared_from_this<Listener> {
   bool stops_ = false;       // guarded by turns_
   std::mutex mutex_;
   std::filesystem::path directory_;  // guarded by mutex_
+  int waited_ = -1;                  // guarded by mutex_; of inotify, as Bell::watch
+  int gone_ = -1;                    // guarded by mutex_; the one before, whose end wakes all
   std::array<Bell, Bells::kCount> bells_;
   int inotify_ = -1;                     // set before the thread starts
   int nudge_ = -1;                       // likewise; the reader shall look at whose turn it is

@@ -58,9 +58,9 @@ auto SqliteStore::call(const std::shared_ptr<Database>& database, Access access,
     // Before it writes, too: by a memory that was deleted it would write over what others, who have
     // the new one, wrote into the same log.
     connection.forget_now();
-    if (access == Access::kRead || connection.guard().is_unchanged(connection.now())) {
+    if (access == Access::kRead || database->is_unchanged(connection)) {
       auto result = work(*session);
-      if (connection.guard().is_unchanged(connection.now())) return result;
+      if (database->is_unchanged(connection)) return result;
     }
   } catch (const Error& error) {
     // What went wrong with a file that is gone does not matter.

@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -148,6 +149,64 @@ TEST_F(SqliteWatch, IsRungByWhoKnewTheBellThatHungThereBefore) {
   const int before = hints.count();
   ring();
   EXPECT_TRUE(hints.wait_for(before + 1));
+}
+
+// With it goes what says which bells are waited for.
+TEST_F(SqliteWatch, SaysWhenWaitedWasDeletedAndIsHeardOfAgainWithTheNextWatch) {
+  const auto mine = open_store();
+  const auto other = open_store();
+  Hints hints, others;
+  const auto watch = mine->watch("report", "", hints.wake());
+  const auto deaf = mine->watch("order", "", others.wake());
+  ASSERT_TRUE(std::filesystem::remove(Bells::waited(file.string() + "-bell")));
+  ASSERT_TRUE(hints.wait_for(1));
+  ASSERT_TRUE(others.wait_for(1));
+  EXPECT_FALSE(watch->is_live());
+  const auto next = mine->watch("report", "", [] {});
+  EXPECT_TRUE(watch->is_live());
+  EXPECT_FALSE(deaf->is_live());
+  const auto late = open_store();
+  for (const auto& store : {other, late}) {
+    const int before = hints.count();
+    take(*store, "report", "a~1");
+    release(*store, "report", "a~1");
+    EXPECT_TRUE(hints.wait_for(before + 1));
+  }
+}
+
+// Who had it open cannot see in the old file that somebody waits by the new one.
+TEST_F(SqliteWatch, IsRungByWhoKnewOnlyTheFileOfMarksThatWasDeleted) {
+  const auto mine = open_store();
+  const auto other = open_store();
+  Hints hints;
+  for (const char* gone : {"waited", ""}) {
+    const Token token = take(*other, "report", "a~1").owner.token;
+    // Until the times of the directory are old enough to be trusted.
+    for (const LocalTime end = local_now() + 60ms; local_now() < end;) {
+      renew(*other, "report", "a~1", token);
+    }
+    std::filesystem::remove_all(std::filesystem::path(file.string() + "-bell") / gone);
+    const auto watch = mine->watch("report", "", hints.wake());
+    ASSERT_TRUE(watch->is_live());
+    const int before = hints.count();
+    release(*other, "report", "a~1");
+    EXPECT_TRUE(hints.wait_for(before + 1)) << "without " << gone;
+  }
+}
+
+TEST_F(SqliteWatch, OfAnotherBellNoticesThatWaitedWasDeletedAndWakesThisOne) {
+  const auto mine = open_store();
+  Hints hints;
+  const auto watch = mine->watch("report", "", hints.wake());
+  watch->need_reader(false);
+  const int interrupt = eventfd(1, EFD_CLOEXEC);
+  ASSERT_TRUE(watch->listen(interrupt, local_now()));  // from here on the reader stands aside
+  std::filesystem::remove(Bells::waited(file.string() + "-bell"));
+  const auto another = mine->watch("order", "", [] {});
+  EXPECT_TRUE(another->is_live());
+  EXPECT_TRUE(hints.wait_for(1));
+  EXPECT_FALSE(watch->is_live());
+  close(interrupt);
 }
 
 TEST_F(SqliteWatch, GoesOnWithTheNewFileAfterAReplacement) {
