@@ -93,6 +93,17 @@ std::optional<fs::path> upper_of(const fs::path& directory) {
 
 }  // namespace
 
+bool is_mount_point(const fs::path& path) {
+  std::ifstream mounts("/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream words(line);
+    std::string skipped, point;
+    words >> skipped >> skipped >> skipped >> skipped >> point;
+    if (unescaped(point) == path) return true;
+  }
+  return false;
+}
+
 void check_file_system(const fs::path& directory) {
   const long type = type_of(directory);
   if (is_known(type)) return;

@@ -48,20 +48,43 @@ void make_file(const fs::path& file) {
   }
 }
 
+struct Names {
+  std::uint64_t count = 0;
+  bool is_mounted = false;
+};
+
+// Old profiles for seccomp, as of containers, know no statx, and old kernels do not tell by it what
+// is mounted.
+Names names_of(const fs::path& file) {
+  struct statx info {};
+  if (statx(AT_FDCWD, file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_NLINK, &info) == 0) {
+    const bool is_told = (info.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+    const bool is_mounted = (info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+    return {info.stx_nlink, is_told ? is_mounted : is_mount_point(file)};
+  }
+  struct stat older {};
+  const bool is_barred = errno == EPERM || errno == ENOSYS;
+  if (!is_barred || lstat(file.c_str(), &older) != 0) fail_system(errno, "look at", file);
+  return {older.st_nlink, is_mount_point(file)};
+}
+
+// Nor do they know faccessat2, which only a program with the ids of another user needs.
+bool is_writable(const fs::path& file) {
+  if (getuid() == geteuid() && getgid() == getegid()) return access(file.c_str(), W_OK) == 0;
+  return faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) == 0;
+}
+
 // The log and the shared memory are found by the name of the file, links resolved. Who opens the
 // same file by another name has others, and meets nobody who came by this one.
 void check_only_name(const fs::path& file) {
-  struct statx info {};
-  if (statx(AT_FDCWD, file.c_str(), AT_SYMLINK_NOFOLLOW, STATX_NLINK, &info) != 0) {
-    fail_system(errno, "look at", file);
-  }
-  if (info.stx_nlink > 1) {
-    refuse(file.string() + " has " + std::to_string(info.stx_nlink) +
+  const Names names = names_of(file);
+  if (names.count > 1) {
+    refuse(file.string() + " has " + std::to_string(names.count) +
            " names (hard links); contenders that open it by different names do not see each "
            "other: remove the others (find DIRECTORY -samefile " +
            file.string() + ')');
   }
-  if ((info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {  // an old kernel cannot tell
+  if (names.is_mounted) {
     refuse(file.string() +
            " is mounted by itself; contenders that reach it by another path do not see those of "
            "this one: mount its directory instead");
@@ -170,8 +193,7 @@ Location locate(const fs::path& file) {
   if (error) fail_system(error.value(), "find", given);
   if (resolved.parent_path() != directory) check_directory(resolved.parent_path());
   check_only_name(resolved);
-  const bool writable = faccessat(AT_FDCWD, resolved.c_str(), W_OK, AT_EACCESS) == 0;
-  return {given, resolved, writable};
+  return {given, resolved, is_writable(resolved)};
 }
 
 fs::path missing_file(const fs::path& file) {

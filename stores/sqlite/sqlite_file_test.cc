@@ -1,13 +1,20 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <sqlite3.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstddef>
 #include <fstream>
+#include <iterator>
 #include <list>
 #include <thread>
 
@@ -101,13 +108,26 @@ TEST_F(SqliteFile, OfTwoNamesIsRefused) {
   EXPECT_EQ(why_not_opened(file), "none");
 }
 
+// As old profiles for containers, which do not know them.
+bool bar_newer_calls(int error) {
+  sock_filter rules[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_statx, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 439, 0, 1),  // faccessat2
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | static_cast<unsigned>(error)),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  const sock_fprog program{std::size(rules), rules};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 // As into a container, without its directory.
 TEST_F(SqliteFile, ThatIsMountedByItselfIsRefused) {
-  const std::string answer = in_child([&]() -> std::string {
+  const auto mounted = [&]() -> std::string {
     take(*open_store(), "report", "a~1");
     fs::create_directory(directory / "inside");
     fs::permissions(directory / "inside", fs::perms::owner_all);
-    const fs::path inside = directory / "inside/locks.db";
+    const fs::path inside = directory / "inside" / file.filename();
     std::ofstream(inside).close();
     if (unshare(CLONE_NEWNS) != 0 ||
         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -121,9 +141,32 @@ TEST_F(SqliteFile, ThatIsMountedByItselfIsRefused) {
     }
     const auto with_its_directory = open({.file = inside}, fake_host());
     return there + "; beside it " + observe(*with_its_directory, "report").owner.id + " is seen";
-  });
-  if (answer == "cannot mount") GTEST_SKIP() << "needs to mount a file";
-  EXPECT_THAT(answer, AllOf(HasSubstr("is mounted by itself"), HasSubstr("beside it a~1 is seen")));
+  };
+  for (const bool is_barred : {false, true}) {
+    file = directory / (is_barred ? "a name of words" : "locks.db");
+    const std::string answer = in_child([&]() -> std::string {
+      return is_barred && !bar_newer_calls(EPERM) ? "cannot bar" : mounted();
+    });
+    if (answer.starts_with("cannot")) GTEST_SKIP() << "needs to mount a file, and seccomp";
+    EXPECT_THAT(answer,
+                AllOf(HasSubstr("is mounted by itself"), HasSubstr("beside it a~1 is seen")));
+  }
+}
+
+TEST_F(SqliteFile, IsOpenedAlsoWhereAContainerKnowsNoNewerSystemCalls) {
+  for (const int error : {EPERM, ENOSYS}) {
+    fs::remove(directory / "other.db");
+    const std::string answer = in_child([&]() -> std::string {
+      if (!bar_newer_calls(error)) return "cannot bar";
+      struct statx info {};
+      if (statx(AT_FDCWD, "/", 0, STATX_NLINK, &info) == 0 && error == EPERM) return "not barred";
+      const std::string owner = take(*open_store(), "report", "a~1").owner.id;
+      fs::create_hard_link(file, directory / "other.db");
+      return owner + " owns; " + why_not_opened(file);
+    });
+    if (answer == "cannot bar") GTEST_SKIP() << "needs seccomp";
+    EXPECT_THAT(answer, AllOf(StartsWith("a~1 owns"), HasSubstr("has 2 names (hard links)")));
+  }
 }
 
 TEST_F(SqliteFile, ThatOthersCouldReadIsRefused) {
