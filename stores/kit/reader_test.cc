@@ -65,6 +65,8 @@ class LentLineSource : public LendableSource {
       if (word == "cut") throw Error(Errc::kUnreachable, "cut");
       // Not enough memory, say, in a waiter's turn: the reader's has no end.
       if (word == "odd" && until != LocalTime::max()) throw std::runtime_error("odd");
+      if (word == "alien" && until != LocalTime::max())
+        throw 7;  // NOLINT(hicpp-exception-baseclass)
       return hint(word);
     }
   }
@@ -248,6 +250,24 @@ TEST_F(TurnsTest, WhateverAWaiterMeetsItsTurnEnds) {
     line->say("odd");
     return !listen();
   }));
+  EXPECT_TRUE(eventually([&] {
+    line->say("report");
+    return listen() && is_told_here();
+  }));
+}
+
+TEST_F(TurnsTest, WhateverIsThrownPastAWaiterItsTurnEnds) {
+  ASSERT_TRUE(eventually([&] { return listen(); }));
+  ASSERT_TRUE(eventually([&] {
+    line->say("alien");
+    try {
+      listen();
+      return false;
+    } catch (int) {
+      return true;
+    }
+  }));
+  EXPECT_TRUE(eventually([&] { return line->opened > 1; }));
   EXPECT_TRUE(eventually([&] {
     line->say("report");
     return listen() && is_told_here();

@@ -48,20 +48,41 @@ void Turns::need_reader(bool needed) {
   if (needed && std::exchange(aside_, false)) nudge();
 }
 
+// A turn, which ends however it is left: nobody else reads before, and the source waits for it.
+class Turns::Listening {
+ public:
+  explicit Listening(Turns& turns) : turns_(turns) {}
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+  ~Listening() { turns_.end_to_listen(trouble); }
+
+  std::optional<Error> trouble;
+
+ private:
+  Turns& turns_;
+};
+
 bool Turns::listen(int interrupt, LocalTime until, const Source::Hint& hint) {
   std::unique_lock lock(guard_);
   if (!begin_to_listen(lock)) return false;
   LendableSource& source = *source_;
   lock.unlock();
-  std::optional<Error> trouble;
+  Listening turn(*this);
   try {
     source.read_until(interrupt, until, hint);
   } catch (const Error& error) {
-    trouble = error;
+    turn.trouble = error;
   } catch (const std::exception& error) {  // whatever it was, the next turn is not its own
-    trouble = Error(Errc::kUnreachable, error.what());
+    turn.trouble = Error(Errc::kUnreachable, error.what());
+  } catch (...) {
+    turn.trouble = Error(Errc::kUnreachable, "what is no std::exception was thrown");
+    throw;
   }
-  lock.lock();
+  return !turn.trouble;
+}
+
+void Turns::end_to_listen(const std::optional<Error>& trouble) {
+  const std::lock_guard lock(guard_);
   reads_ = Who::kNobody;
   left_ = BootClock::now();
   if (trouble) lost_ = trouble;
@@ -70,7 +91,6 @@ bool Turns::listen(int interrupt, LocalTime until, const Source::Hint& hint) {
     nudge();
   }
   changed_.notify_all();
-  return !trouble;
 }
 
 // Who listens for others too would have to wake the reader each time it leaves.

@@ -54,6 +54,8 @@ class Turns {
   enum class Is { kThere, kLost };
   void end_turn(Is source);
   bool begin_to_listen(std::unique_lock<std::mutex>& lock);
+  void end_to_listen(const std::optional<Error>& trouble);
+  class Listening;
   void nudge();
 
   const int nudge_;      // readable: the reader has something to look at

@@ -44,6 +44,21 @@ class Listener::BellWatch : public Watch {
   std::unique_ptr<Watch> inner_;
 };
 
+// A turn, which ends also where what is woken throws.
+class Listener::Listening {
+ public:
+  explicit Listening(Listener& listener) : listener_(listener) {}
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+  ~Listening() {
+    const std::lock_guard lock(listener_.turns_);
+    listener_.listened_ = false;
+  }
+
+ private:
+  Listener& listener_;
+};
+
 namespace {
 
 constexpr std::uint32_t kRung = IN_ACCESS | IN_MODIFY;
@@ -113,6 +128,7 @@ void Listener::rely(BellWatch& watch, bool relies) {
 
 bool Listener::listen(int interrupt, LocalTime until) {
   if (!begin_to_listen()) return false;
+  const Listening turn(*this);
   pollfd sources[] = {{inotify_, POLLIN, 0}, {interrupt, POLLIN, 0}};
   const auto left = std::chrono::ceil<milliseconds>(until - BootClock::now());
   const auto timeout = std::clamp<milliseconds>(left, milliseconds{0}, std::chrono::hours{1});
@@ -121,8 +137,6 @@ bool Listener::listen(int interrupt, LocalTime until) {
       sources[0].revents != 0) {
     hear();
   }
-  const std::lock_guard lock(turns_);
-  listened_ = false;
   return true;
 }
 

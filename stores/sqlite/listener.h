@@ -55,6 +55,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void leave(BellWatch& watch);
   bool listen(int interrupt, LocalTime until);
   bool begin_to_listen();
+  class Listening;
   void rely(BellWatch& watch, bool relies);
   void stand_aside(bool aside);  // under turns_; tells the reader
   void run();

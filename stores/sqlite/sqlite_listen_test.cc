@@ -8,6 +8,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -139,6 +140,14 @@ TEST_F(SqliteListen, WhileOneThreadListensAnotherDoesNot) {
   while (second->listen(interrupt_, local_now())) std::this_thread::yield();
   eventfd_write(interrupt_, 1);
   listener.join();
+}
+
+TEST_F(SqliteListen, WhatAWakeThrowsEndsTheTurn) {
+  const auto watch = mine_->watch("report", "", [] { throw std::runtime_error("odd"); });
+  listen_and_leave(*watch);
+  ring();
+  EXPECT_THROW(listen(*watch), std::runtime_error);
+  listen_and_leave(*watch);
 }
 
 TEST_F(SqliteListen, AWatchThatEndsLeavesTheNextOneAReader) {
