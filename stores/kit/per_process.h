@@ -1,5 +1,6 @@
 #pragma once
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -9,6 +10,29 @@
 #include <string>
 
 namespace simba::kit {
+
+// A process, told from those it was forked from: also where it has the same number, as the first
+// one of each pid namespace has, or by chance.
+class ThisProcess {
+ public:
+  ThisProcess() : forks_(forks_so_far()) {}
+  bool is_still() const { return number_ == getpid() && forks_ == forks_so_far(); }
+
+ private:
+  // The handler may come twice: who finds none makes one, and waits for nobody who is about to.
+  static unsigned forks_so_far() {
+    if (!counts.load(std::memory_order_acquire)) {
+      const auto count = [] { forks.fetch_add(1, std::memory_order_relaxed); };
+      counts.store(pthread_atfork(nullptr, nullptr, count) == 0, std::memory_order_release);
+    }
+    return forks.load(std::memory_order_relaxed);
+  }
+  static constinit inline std::atomic<bool> counts{false};
+  static constinit inline std::atomic<unsigned> forks{0};
+
+  const pid_t number_ = getpid();
+  const unsigned forks_;
+};
 
 // What the stores of one process share, by a text that says what it is for: the one connection that
 // listens to a server. It lives as long as somebody has it; a forked child makes its own.
@@ -30,16 +54,16 @@ class PerProcess {
 
  private:
   struct Table {
-    const pid_t process = getpid();
+    const ThisProcess process;
     std::mutex guard;
     std::map<std::string, std::weak_ptr<T>> alive;  // guarded by guard
   };
   // What a child inherits is left as it is: somebody may have held the lock at the fork. Nothing
-  // here is made as a static variable is, nor are there handlers of forks: a child of the moment in
-  // which the first thread makes those would wait for that thread for ever.
+  // here is made as a static variable is: a child of the moment in which the first thread makes it
+  // would wait for that thread for ever.
   static Table& own_table() {
     Table* found = current.load(std::memory_order_acquire);
-    while (!found || found->process != getpid()) {
+    while (!found || !found->process.is_still()) {
       auto made = std::make_unique<Table>();
       if (current.compare_exchange_strong(found, made.get(), std::memory_order_acq_rel)) {
         return *made.release();
