@@ -118,6 +118,37 @@ TEST_F(EngineTest, WhoeverIsToldThatTheStoreWasReplacedAllTermsAreOver) {
   }
 }
 
+// Of one process, whose store goes, or is another one at the first renewal.
+TEST_F(EngineTest, AThousandTermsThatEndTogetherAreAllToldInOneMoment) {
+  for (const LossReason reason : {LossReason::kUnreachable, LossReason::kReplaced}) {
+    SCOPED_TRACE(to_string(reason));
+    std::vector<Contender*> leaders;
+    std::vector<LocalTime> told;
+    for (int i = 0; i < 1'000; ++i) {
+      Contender& leader = contend_as("leader", to_string(reason) + std::to_string(i));
+      leader.on_released = [&](const MutexState& state) {
+        EXPECT_EQ(state.loss.reason, reason);
+        told.push_back(executor->now());
+      };
+      leaders.push_back(&leader);
+    }
+    const LocalTime end = executor->now() + leaders.front()->term.time_left();
+    store->go_down(reason == LossReason::kReplaced ? Error(Errc::kReplaced, "another file")
+                                                   : kUnreachable);
+    while (told.empty() && executor->now() < end) executor->advance(1ms);
+    EXPECT_EQ(told.size(), 1'000U);
+    EXPECT_EQ(std::count(told.begin(), told.end(), told.at(0)), 1'000);
+    EXPECT_LE(executor->now(), end);
+    for (const Contender* leader : leaders) {
+      EXPECT_TRUE(leader->term.lost().stop_requested());
+      EXPECT_FALSE(is_owner(*leader));
+    }
+    store->heal();
+    executor->advance(20s);
+    for (Contender* leader : leaders) leader->on_released = {};
+  }
+}
+
 TEST_F(EngineTest, AReplacedStoreEndsAlsoWhatWasAbandoned) {
   ContendOptions briefly = calm();
   briefly.max_hold = 2s;
