@@ -16,9 +16,9 @@ struct StoreRules {
   //   docs/mongodb.md: for a moment after an election a new primary does not know what a majority
   //     has. Claims are answered after a write, and are not old.
   //   docs/zookeeper.md: what the server of the session has heard; and a waiter may be answered
-  //   from
-  //     what its last hint brought along.
-  //   docs/mysql.md: of Galera, what the node that is asked has applied.
+  //     from what its last hint brought along.
+  //   docs/mysql.md: of Galera, what the node that is asked has applied. A replica is asked while
+  //     nobody writes; it refuses no claim, only the primary does.
   nanoseconds old_question{}, old_refusal{};
   bool is_old_after_failover_only = false;
   // docs/postgres.md: a release need not be on the disk when it is answered. A server that dies
