@@ -8,6 +8,7 @@
 
 #include "stores/mysql/literal.h"
 #include "stores/mysql/schema.h"
+#include "stores/mysql/statements.h"
 
 namespace simba::mysql {
 namespace {
@@ -88,6 +89,7 @@ BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells
     : endpoint_(std::move(endpoint)), bells_(std::move(bells)), connection_(*endpoint_, stop) {
   prepare_connection(connection_, BootClock::now() + endpoint_->connect_timeout());
   look_for_cluster();
+  if (connection_.only_reads(BootClock::now() + endpoint_->connect_timeout())) refuse_reader();
   connection_.query("SET SESSION innodb_lock_wait_timeout = 1",
                     BootClock::now() + endpoint_->connect_timeout());
   bells_->connection_id = connection_.id();
@@ -107,6 +109,15 @@ void BellSource::look_for_cluster() {
   endpoint_->note_once(Endpoint::Note::kNoDoorbell,
                        "the server is a node of a Galera cluster: a waiter hears at once of a "
                        "release on the same node, and polls for those on others once a second");
+}
+
+// Nobody who releases is here, so nobody rings: who waits has to ask, and a place at the bell of
+// the server that writes is looked for again and again.
+void BellSource::refuse_reader() const {
+  throw Error(Errc::kUnreachable,
+              "mysql at " + endpoint_->where() +
+                  ": the server only reads (it is a replica, or read_only is on), and nobody is "
+                  "woken there");
 }
 
 bool BellSource::has_slot() const {
@@ -177,16 +188,17 @@ void BellSource::register_wanted(const Hint& hint) {
     const bool tried_for_all = it != held_.end() && it->second.contends == each.contends;
     if (it != held_.end() && (it->second.slot != 0 || (tried_for_all && !tries_again))) continue;
     const std::string bell = bell_of(*endpoint_, each.mutex);
-    sql += (sql.empty() ? "SELECT " : ", ") + ("IF(GET_LOCK(" + literal(bell + 'b')) +
-           ", 0) = 1, 2, " +
+    sql += (sql.empty() ? "SELECT " + only_reads_sql() : "") + ", IF(GET_LOCK(" +
+           literal(bell + 'b') + ", 0) = 1, 2, " +
            (each.contends ? "IF(GET_LOCK(" + literal(bell + 'a') + ", 0) = 1, 1, 0))" : "0)");
     tried.push_back(&each);
   }
   if (tried.empty()) return;
   Result got = connection_.query(sql, now + endpoint_->connect_timeout());
   if (!got.next()) refuse_answer(endpoint_->where(), "has no row");
+  if (got.number(0) != 0) refuse_reader();
   for (unsigned i = 0; i < tried.size(); ++i) {
-    const std::uint64_t slot = got.number(i);
+    const std::uint64_t slot = got.number(i + 1);
     if (!held_.contains(tried[i]->mutex)) writes_ = kUnknown;
     held_[tried[i]->mutex] = {tried[i]->bell,
                               slot == 0   ? '\0'
@@ -239,14 +251,14 @@ void BellSource::idle(const kit::StopSignal& stop) {
 // before it began is not heard, but what it told is seen then; and a ring between two statements of
 // one text would be answered by nothing at all. It looks at what is committed (READ COMMITTED):
 // whoever was told of more would still find the old owner, and nobody would tell him again. That
-// is a view of the data which the server keeps while this sleeps.
+// is a view of the data which the server keeps while this sleeps. And it looks whether the server
+// has been demoted meanwhile.
 std::string BellSource::wait_sql() const {
   const std::string gate = literal(gate_of(*endpoint_)), most = std::to_string(kSleep.count());
   std::string sql = "SELECT IF(s.writes = " + writes_ + ", CASE WHEN IS_USED_LOCK(" + gate +
                     ") = CONNECTION_ID() THEN SLEEP(" + most + ") WHEN GET_LOCK(" + gate + ", " +
-                    most +
-                    ") IS NULL THEN 1 ELSE 0 END, 2), s.writes FROM (SELECT IFNULL(SUM(version), "
-                    "0) AS writes FROM " +
+                    most + ") IS NULL THEN 1 ELSE 0 END, 2), s.writes, " + only_reads_sql() +
+                    " FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM " +
                     endpoint_->quoted_table() + " WHERE mutex IN (";
   bool is_first = true;
   for (const auto& [mutex, held] : held_) {
@@ -284,6 +296,7 @@ void BellSource::wait_in_server(const kit::StopSignal& stop) {
   if (!answer.next()) connection_.fail(mysql_errno(handle), mysql_error(handle));
   was_rung_ = answer.number(0) != 0;
   writes_ = std::to_string(answer.number(1));
+  if (answer.number(2) != 0) refuse_reader();
 }
 
 bool BellSource::wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop) {

@@ -28,9 +28,10 @@
 // connection that waits for the gate is waited for by nobody.
 //
 // There are two locks for each mutex, so that two processes can pass it to and fro; a third one
-// polls (bells.h has who gets them). A ring between two sleeps is not heard: so each sleep begins
-// with a look whether the rows were written meanwhile. Rung for a mutex that is not waited for, or
-// not rung at all, costs time and nothing else.
+// polls (bells.h has who gets them). On a server that only reads nobody rings: there is no bell
+// there, and waiters poll until one is found on a server that writes. A ring between two sleeps is
+// not heard: so each sleep begins with a look whether the rows were written meanwhile. Rung for a
+// mutex that is not waited for, or not rung at all, costs time and nothing else.
 //
 // One rings at a time, who holds a lock in the waiter's name: where two of them end the same sleep,
 // MariaDB lets one wait for two seconds, and with it every sleeper and whoever wants to connect.
@@ -64,6 +65,7 @@ class BellSource : public kit::Source {
     bool contends = false;  // tried for both
   };
   void look_for_cluster();
+  [[noreturn]] void refuse_reader() const;
   void start_over();
   void register_wanted(const Hint& hint);
   void await_releases(const std::vector<const Bells::Wanted*>& tried);

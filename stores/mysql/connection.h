@@ -41,6 +41,8 @@ class Connection : public kit::Pooled {
   // not bind everybody: who may override it would be granted leases on a replica, beside those of
   // the primary.
   std::string as_the_server_reads() const;
+  // Whether the server does, now.
+  bool only_reads(LocalTime deadline);
   std::uint64_t id() const noexcept { return mysql_thread_id(handle_); }
 
   // Runs a text of one or more statements, in one round trip. The rows are the last statement's. An
@@ -88,7 +90,6 @@ class Connection : public kit::Pooled {
   void set_options();
   void set_tls();
   void look_around(LocalTime deadline);
-  bool only_reads(LocalTime deadline);
   void close() noexcept;
 
   Endpoint& endpoint_;

@@ -29,6 +29,12 @@ class MariadbReplicaTest : public ::testing::Test {
     return false;
   }
 
+  // Connections that wait for a ring there.
+  std::string waiting(std::size_t index) {
+    return Admin((*pair)[index].url())(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'User sleep'");
+  }
+
   std::unique_ptr<servers::MariadbPair> pair;
 };
 
@@ -44,6 +50,19 @@ TEST_F(MariadbReplicaTest, WhatTheReplicaHasNotGotIsNoGrant) {
   (*pair)[1].resume();
   EXPECT_TRUE(eventually([&] { return grants(*store, alone, 5s); }, kLongPatience));
   EXPECT_TRUE(eventually([&] { return grants(*store, both, 5s); }, kLongPatience));
+}
+
+// The former primary lives, and would keep a connection that waits for ever.
+TEST_F(MariadbReplicaTest, TheDoorbellOfASwitchOverMovesToTheNewPrimary) {
+  const auto store = open_mysql(mysql_options(pair->url()));
+  const auto watch = store->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live() && waiting(0) == "1"; }));
+  Admin((*pair)[0].url())("SET GLOBAL read_only = ON");
+  EXPECT_TRUE(eventually([&] { return !watch->is_live(); })) << "nobody rings there";
+  pair->promote(1);
+  EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
+  EXPECT_TRUE(eventually([&] { return waiting(1) == "1"; }));
+  EXPECT_EQ(waiting(0), "0");
 }
 
 }  // namespace

@@ -45,6 +45,23 @@ TEST_F(MysqlServerTest, AServerThatOnlyReadsIsObservedAndOfSeveralTheOneThatWrit
   EXPECT_TRUE(can_take(*store, "other"));
 }
 
+// Nobody rings there: whoever releases does it on another server, or not at all.
+TEST_F(MysqlServerTest, WhoWaitsOnAServerThatOnlyReadsPollsUntilItWritesAgain) {
+  start();
+  Admin admin(server->url());
+  const auto early = open(), late = open();
+  const auto watch = early->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  admin("SET GLOBAL read_only = ON");
+  EXPECT_TRUE(eventually([&] { return !watch->is_live(); })) << "it waits for a ring";
+  const auto another = late->watch("another", {}, [] {});
+  EXPECT_TRUE(eventually([&] { return log.count("the server only reads") == 2; }))
+      << "once for each process";
+  EXPECT_FALSE(watch->is_live() || another->is_live());
+  admin("SET GLOBAL read_only = OFF");
+  EXPECT_TRUE(eventually([&] { return watch->is_live() && another->is_live(); }));
+}
+
 // read_only does not bind those who may override it.
 TEST_F(MysqlServerTest, AReplicaGrantsNothingToAnybodyWhateverHisRights) {
   start();

@@ -85,6 +85,10 @@ bool MariadbPair::is_whole() const {
 void MariadbPair::fail_over() {
   const std::size_t leader = primary(), heir = 1 - leader;
   servers_[leader]->kill();
+  promote(heir);
+}
+
+void MariadbPair::promote(std::size_t heir) {
   // What was received was acknowledged, also what is not done yet.
   const std::string status =
       ask(heir, "STOP SLAVE IO_THREAD; SHOW SLAVE STATUS\\G", "--column-names");
