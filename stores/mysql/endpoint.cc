@@ -58,6 +58,10 @@ Endpoint::Endpoint(const MysqlOptions& options)
   }
 }
 
+bool Endpoint::has_several_hosts() const {
+  return !options_.connector && options_.socket.empty() && options_.hosts.size() > 1;
+}
+
 void Endpoint::log(LogLevel level, const std::string& line) const {
   if (options_.log) options_.log(level, "mysql at " + where_ + ": " + line);
 }

@@ -22,6 +22,8 @@ class Endpoint {
   // `database`.`table`, so that the session's database does not matter.
   const std::string& quoted_table() const { return quoted_table_; }
   const std::string& quoted_database() const { return quoted_database_; }
+  // Another one may write where this one only reads.
+  bool has_several_hosts() const;
   milliseconds connect_timeout() const { return options_.connect_timeout; }
 
   void log(LogLevel level, const std::string& line) const;

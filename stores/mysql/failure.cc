@@ -38,6 +38,9 @@ constexpr std::string_view kFull =
 constexpr std::string_view kReadOnly =
     "the server only reads: it is a replica, or read_only is on; name the primary, or all servers "
     "one after the other in the URL";
+constexpr std::string_view kNoneWrites =
+    "the server only reads: it is a replica, or was the primary, and no host of the URL writes "
+    "yet; the next call looks for one that does";
 constexpr std::string_view kGone = "the connection was closed; whether the server acted is unknown";
 constexpr std::string_view kStops = "the server stops or starts";
 constexpr std::string_view kLocked =
@@ -190,6 +193,11 @@ unsigned told_before_tls(unsigned number, std::string_view text) {
   return meaning_of(told).code == Errc::kUnreachable ? told : number;
 }
 
+bool is_read_only(unsigned number) {
+  return number == number::kReadOnly || number == number::kReadOnlySession ||
+         number == number::kReadOnlyMode;
+}
+
 std::string in_parentheses(unsigned number, const std::string& text) {
   std::string line = text;
   std::replace_if(
@@ -214,12 +222,17 @@ bool Failure::is_locked() const noexcept {
   return is(number::kLockWait) || is(number::kStatementTime) || is(number::kSelectTime);
 }
 
-bool Failure::is_read_only() const noexcept {
-  return is(number::kReadOnly) || is(number::kReadOnlySession) || is(number::kReadOnlyMode);
-}
+bool Failure::is_read_only() const noexcept { return mysql::is_read_only(number_); }
 
 Failure failure(unsigned number, const std::string& text, const Endpoint& endpoint) {
   if (is_cut(number, text)) number = kLost;
+  // In the midst of a failover: whoever waits for the mutex waits for that too.
+  if (is_read_only(number) && endpoint.has_several_hosts()) {
+    return {Errc::kUnreachable,
+            "mysql at " + endpoint.where() + ": " + std::string(kNoneWrites) +
+                in_parentheses(number, text),
+            number};
+  }
   return {meaning_of(number).code,
           "mysql at " + endpoint.where() + ": " + advice_of(number, endpoint) +
               in_parentheses(number, text),

@@ -40,6 +40,24 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
   }
 }
 
+TEST(MysqlFailure, OfSeveralServersOneThatOnlyReadsIsNotTheLastWord) {
+  const Endpoint one = endpoint(), several(mysql_options("mysql://one,two/app"));
+  MysqlOptions options = several.options();
+  options.connector = [] { return nullptr; };
+  const Endpoint given(options);
+  for (const unsigned number : {1290U, 1792U, 1836U}) {
+    SCOPED_TRACE(number);
+    EXPECT_EQ(failure(number, "text", one).errc(), Errc::kDenied);
+    EXPECT_EQ(failure(number, "text", given).errc(), Errc::kDenied);
+    const Failure next = failure(number, "text", several);
+    EXPECT_EQ(next.errc(), Errc::kUnreachable);
+    EXPECT_TRUE(next.is_read_only());
+    EXPECT_THAT(next.what(), AllOf(HasSubstr("replica"), HasSubstr("primary")));
+    EXPECT_TRUE(breaks_connection(number));
+  }
+  EXPECT_EQ(failure(1142, "text", several).errc(), Errc::kDenied);
+}
+
 TEST(MysqlFailure, TellsAConnectionThatEndedFromACertificateThatProvesNothing) {
   const Endpoint there = endpoint();
   for (const char* cut : {"TLS/SSL error: Connection reset by peer (104)",

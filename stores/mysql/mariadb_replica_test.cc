@@ -1,3 +1,6 @@
+#include <thread>
+
+#include "simba/locker.h"
 #include "stores/mysql/mysql_fixture.h"
 #include "testing/servers/mariadb_pair.h"
 
@@ -63,6 +66,34 @@ TEST_F(MariadbReplicaTest, TheDoorbellOfASwitchOverMovesToTheNewPrimary) {
   EXPECT_TRUE(eventually([&] { return watch->is_live(); }));
   EXPECT_TRUE(eventually([&] { return waiting(1) == "1"; }));
   EXPECT_EQ(waiting(0), "0");
+}
+
+// Between a primary that is demoted and a replica that is promoted nobody writes.
+TEST_F(MariadbReplicaTest, ALockWaitsForTheEndOfAFailover) {
+  const Lines told;
+  ClientOptions watched;
+  watched.on_event = [write = told.sink()](const Event& event) {
+    if (event.error != nullptr) write(LogLevel::kWarning, event.error->what());
+  };
+  const auto store = open_mysql(mysql_options(pair->url()));
+  take(*store, "other", "x~1");
+  const Client client(store, watched);
+  Admin((*pair)[0].url())("SET GLOBAL read_only = ON");
+  SimbaLocker locker(client, "report", steady_lease());
+  std::atomic<bool> is_locked{false};
+  std::string error;
+  std::jthread waiter([&] {
+    error = error_of([&] { locker.lock(); });
+    is_locked = true;
+  });
+  EXPECT_TRUE(eventually([&] { return told.count("only reads") > 1 || is_locked; }));
+  EXPECT_FALSE(is_locked) << error;
+  (*pair)[0].kill();
+  pair->promote(1);
+  pair->follow(0);
+  waiter.join();
+  EXPECT_EQ(error, "none");
+  if (error == "none") locker.unlock();
 }
 
 }  // namespace

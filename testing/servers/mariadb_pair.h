@@ -25,8 +25,8 @@ class MariadbPair {
   bool is_whole() const;        // one leads and the other follows it
   // The primary is killed, and the replica takes its place with all that it was sent.
   void fail_over();
-  // Who follows leads from now on, with all that it was sent. The other one has been killed, or only
-  // reads.
+  // Who follows leads from now on, with all that it was sent. The other one has been killed, or
+  // only reads.
   void promote(std::size_t heir);
   // The one that was killed comes back as a replica of the other, and has by itself nothing of what
   // it did; does not wait for it.
