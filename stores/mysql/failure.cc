@@ -128,6 +128,11 @@ constexpr std::array kMeanings{
     Meaning{1020, 1020, Errc::kTimeout, kNothing},
     Meaning{3101, 3101, Errc::kTimeout, kNothing},  // its group replication lost to another's write
     Meaning{4094, 4094, Errc::kTimeout, kNothing},  // the group changes its primary
+    Meaning{number::kLockDeadlock, number::kLockDeadlock, Errc::kTimeout, kNothing},
+    // Of KILL QUERY: the one it is for has gone, or is another user's.
+    Meaning{number::kUnknownThread, number::kUnknownThread, Errc::kTimeout, kNothing},
+    Meaning{number::kKillDenied, number::kKillDenied, Errc::kDenied,
+            "this user may not end what another user's connection waits for"},
     Meaning{1317, 1317, Errc::kTimeout, "the statement was killed; nothing was changed"},
     Meaning{1053, 1053, Errc::kUnreachable, kStops, true},
     Meaning{1077, 1079, Errc::kUnreachable, kStops, true},

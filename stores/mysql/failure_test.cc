@@ -35,7 +35,9 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
                          Row{3989, Errc::kDenied},        Row{3032, Errc::kUnreachable},
                          Row{3100, Errc::kUnreachable},   Row{3101, Errc::kTimeout},
                          Row{4151, Errc::kDenied},        Row{4094, Errc::kTimeout},
-                         Row{1690, Errc::kCorrupt},       Row{4242, Errc::kCorrupt}}) {
+                         Row{1094, Errc::kTimeout},       Row{1095, Errc::kDenied},
+                         Row{3058, Errc::kTimeout},       Row{1690, Errc::kCorrupt},
+                         Row{4242, Errc::kCorrupt}}) {
     EXPECT_EQ(failure(row.number, "text", there).errc(), row.code) << row.number;
   }
 }
@@ -101,7 +103,8 @@ TEST(MysqlFailure, KnowsWhichErrorsSpoilAConnection) {
   for (const unsigned number : {1290U, 1146U, 1927U, 2006U, 2013U, 1047U, 1054U, 4242U}) {
     EXPECT_TRUE(breaks_connection(number)) << number;
   }
-  for (const unsigned number : {1205U, 1213U, 1461U, 1969U, 1142U, 1366U, 1977U}) {
+  for (const unsigned number :
+       {1094U, 1095U, 1205U, 1213U, 1461U, 1969U, 1142U, 1366U, 1977U, 3058U}) {
     EXPECT_FALSE(breaks_connection(number)) << number;
   }
 }

@@ -361,8 +361,30 @@ TEST_F(MysqlRingTest, ARingThatFailsLeavesNothingLocked) {
   Connection foreign(endpoint, never);
   ring(foreign, id, BootClock::now() + 60s);
   EXPECT_EQ(log.count("waits as another user of the server"), 1U);
+  EXPECT_TRUE(foreign.is_usable());
   EXPECT_TRUE(is_hand_free());
   EXPECT_EQ(woken, 0);
+}
+
+TEST_F(MysqlRingTest, ARingThatReachesNobodyLeavesTheConnectionAsItWas) {
+  Endpoint endpoint(options());
+  Connection connection(endpoint, never);
+  const LocalTime deadline = BootClock::now() + 60s;
+  ASSERT_EQ(admin()("SELECT GET_LOCK(" + hand() + ", 0)"), "1");
+  ring(connection, id, deadline);
+  EXPECT_TRUE(connection.is_usable()) << "another one rings";
+  ASSERT_EQ(admin()("SELECT RELEASE_LOCK(" + hand() + ")"), "1");
+  std::uint64_t gone = 0;
+  {
+    const Connection short_lived(endpoint, never);
+    gone = short_lived.id();
+  }
+  ASSERT_TRUE(eventually([&] {
+    return admin()("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = " +
+                   std::to_string(gone)) == "0";
+  }));
+  ring(connection, gone, deadline);
+  EXPECT_TRUE(connection.is_usable()) << "the one who waited has gone";
 }
 
 }  // namespace
