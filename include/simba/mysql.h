@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -71,5 +72,17 @@ SIMBA_EXPORT std::shared_ptr<Store> open_mysql(const MysqlOptions& options);
 SIMBA_EXPORT std::string create_mysql_table(const MysqlOptions& options);
 // The same without a server: for a new table.
 SIMBA_EXPORT std::string mysql_schema(const MysqlOptions& options);
+
+// A row as it stands in the table, with what no contender needs.
+struct MysqlRow {
+  MutexOwner owner;
+  std::optional<std::uint32_t> version;  // grows with each write; none: there is no such row
+  StoreTime now{};                       // of the server, when it read the row
+};
+
+// Reads it over a connection of its own, and changes nothing: for who looks at a mutex as JVM Simba
+// does. Waits for the connect timeout at most, and as long again for the answer. SELECT is enough.
+// Errors: as a call of the store, kMisconfigured where there is no table.
+SIMBA_EXPORT MysqlRow read_mysql_row(const MysqlOptions& options, std::string_view mutex);
 
 }  // namespace simba::inline v0

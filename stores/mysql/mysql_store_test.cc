@@ -45,6 +45,40 @@ TEST_F(MysqlStoreTest, KeepsTheRowOfTheSeedsToTheLetter) {
   EXPECT_EQ(row("report", "fencing_token"), std::to_string(held.owner.token));
 }
 
+TEST_F(MysqlStoreTest, ARowIsReadWithItsVersionAndTheServersClock) {
+  EXPECT_THAT(error_of([&] { read_mysql_row(options(), "report"); }),
+              AllOf(StartsWith("misconfigured"), HasSubstr(table), HasSubstr("simba init")));
+  EXPECT_EQ(admin()("SHOW TABLES LIKE '" + table + '\''), "") << "who looks makes nothing";
+  make_user();
+  make_table();
+  grant("SELECT");
+  const auto read = [&](const std::string& mutex) { return read_mysql_row(options(user), mutex); };
+  const auto clock = [&] { return std::stoll(admin()(std::string("SELECT ") + kNowMs)); };
+  const auto ms = [](StoreTime time) { return time.time_since_epoch().count(); };
+  const auto before = clock();
+  const MysqlRow nobodys = read("report");
+  EXPECT_EQ(nobodys.version, std::nullopt);
+  EXPECT_EQ(nobodys.owner, MutexOwner::none());
+  EXPECT_GE(ms(nobodys.now), before);
+  EXPECT_LE(ms(nobodys.now), clock());
+  const auto store = open();
+  const Observation held = take(*store, "report", "a~1");
+  EXPECT_EQ(read("report").version, 1U);
+  EXPECT_EQ(read("report").owner, held.owner);
+  EXPECT_GE(read("report").now, held.now);
+  renew(*store, "report", "a~1", held.owner.token);
+  EXPECT_EQ(read("report").version, 2U);
+  release(*store, "report", "a~1");
+  EXPECT_EQ(read("report").version, 3U);
+  EXPECT_EQ(read("report").owner.id, "");
+  admin()("DROP TABLE " + table);
+  admin()(jvm_table_sql(table));
+  grant("SELECT");
+  take(*open(), "Report", "b~1");
+  EXPECT_EQ(read("Report").version, 1U) << "of a table that JVM Simba has made";
+  EXPECT_THAT(error_of([&] { read("report"); }), HasSubstr("'Report'"));
+}
+
 TEST_F(MysqlStoreTest, ARenewalIsAnsweredWithWhatTheRowHolds) {
   const auto store = open();
   const Token token = take(*store, "report", "a~1").owner.token;

@@ -220,18 +220,33 @@ bool check_table(Connection& connection, LocalTime deadline) {
   return table.has_value();
 }
 
-void prepare_connection(Connection& connection, LocalTime deadline) {
+namespace {
+
+// False: it is not there.
+bool adopt_table(Connection& connection, LocalTime deadline, const std::string& before = {}) {
   Endpoint& endpoint = connection.endpoint();
-  std::optional<FoundTable> table = find_table(connection, deadline, session_settings(connection));
-  if (!table) {
-    create_table(connection, deadline);
-    table = find_table(connection, deadline);
-  }
-  if (!table) refuse(endpoint, "was made, and is not there");
+  const std::optional<FoundTable> table = find_table(connection, deadline, before);
+  if (!table) return false;
   check_columns(endpoint, *table);
   note_old(endpoint, *table);
   connection.set_statements(
       std::make_shared<const Statements>(endpoint, shape_of(connection, *table)));
+  return true;
+}
+
+}  // namespace
+
+void prepare_connection(Connection& connection, LocalTime deadline) {
+  if (adopt_table(connection, deadline, session_settings(connection))) return;
+  create_table(connection, deadline);
+  if (!adopt_table(connection, deadline)) {
+    refuse(connection.endpoint(), "was made, and is not there");
+  }
+}
+
+void prepare_to_look(Connection& connection, LocalTime deadline) {
+  if (adopt_table(connection, deadline, session_settings(connection))) return;
+  refuse(connection.endpoint(), "is missing, or cannot be seen: run simba init");
 }
 
 }  // namespace simba::mysql

@@ -40,5 +40,7 @@ bool check_table(Connection& connection, LocalTime deadline);
 // Makes a new connection ready: the session's settings are set, the table is there, and the
 // statements fit it. Throws Error that says what is missing and what to do.
 void prepare_connection(Connection& connection, LocalTime deadline);
+// The same for one that only looks: a table that is missing is an error.
+void prepare_to_look(Connection& connection, LocalTime deadline);
 
 }  // namespace simba::mysql

@@ -379,6 +379,13 @@ std::string Statements::observe_many(std::span<const std::string_view> mutexes) 
   return read;
 }
 
+std::string Statements::row(std::string_view mutex) const {
+  const std::string name = text_literal(mutex);
+  return answered(
+      filled("SELECT {row}, k.version FROM (SELECT 1 AS one) d LEFT JOIN {table} k ON k.mutex = ?"),
+      {&name, 1});
+}
+
 std::string Statements::evict(const Claim& term, Eviction how, const std::string& bell,
                               milliseconds limit) const {
   const std::array<std::string, 6> values{literal(bell + 'a'),      literal(bell + 'b'),

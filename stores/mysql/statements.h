@@ -51,6 +51,8 @@ struct Statements {
   std::string release_many(std::span<const Claim> claims, std::span<const std::string> bells,
                            milliseconds limit) const;
   std::string observe_many(std::span<const std::string_view> mutexes) const;
+  // Rows: one, that of the row, then its version.
+  std::string row(std::string_view mutex) const;
   // Changes one row or none.
   std::string evict(const Claim& term, Eviction how, const std::string& bell,
                     milliseconds limit) const;
