@@ -74,6 +74,14 @@ constexpr std::array kMeanings{
         "has up to 5 of ours), or lower connections= in the URL"},
     Meaning{1044, 1044, Errc::kDenied, "this user may not use the database"},
     Meaning{1045, 1045, Errc::kDenied, kUser},
+    Meaning{1042, 1042, Errc::kUnreachable,
+            "the server cannot find out the name of this host: mend its DNS, or start it with "
+            "skip_name_resolve and GRANT to the address",
+            true},
+    Meaning{1043, 1043, Errc::kUnreachable,
+            "the server and this client did not understand each other's first words: is it a "
+            "server of MySQL or MariaDB, and does no proxy cut in?",
+            true},
     Meaning{1129, 1130, Errc::kDenied,
             "the server does not let this host in: GRANT to user@host, or FLUSH HOSTS after too "
             "many errors"},
@@ -142,10 +150,23 @@ constexpr std::array kMeanings{
     Meaning{1927, 1927, Errc::kUnreachable, kGone, true},
     Meaning{4031, 4031, Errc::kUnreachable, kGone, true},
     Meaning{1021, 1021, Errc::kUnreachable, kDisk},
+    Meaning{1026, 1026, Errc::kUnreachable, kDisk},
     Meaning{1030, 1030, Errc::kUnreachable, kDisk},
     Meaning{1037, 1038, Errc::kUnreachable, kDisk},
     Meaning{1041, 1041, Errc::kUnreachable, kDisk},
     Meaning{1114, 1114, Errc::kUnreachable, kDisk},
+    Meaning{1135, 1135, Errc::kUnreachable,
+            "the server can start no thread for a connection: give its system more memory or "
+            "processes (ulimit -u, TasksMax), or lower max_connections or connections= in the URL",
+            true},
+    Meaning{1180, 1180, Errc::kUnreachable,
+            "the server could not commit, so that whether it acted is unknown; see its log", true},
+    Meaning{1206, 1206, Errc::kUnreachable,
+            "the server has no memory left for locks on rows; nothing was changed: raise "
+            "innodb_buffer_pool_size, or end who locks so many"},
+    Meaning{1637, 1637, Errc::kUnreachable,
+            "the server has no place for another transaction that writes; nothing was changed: end "
+            "those that stay open (information_schema.INNODB_TRX tells whose they are)"},
     Meaning{1153, 1153, Errc::kMisconfigured,
             "the server's max_allowed_packet is too small for a batch: give it 1 MB or more", true},
     Meaning{1665, 1665, Errc::kMisconfigured,

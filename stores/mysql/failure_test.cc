@@ -42,6 +42,26 @@ TEST(MysqlFailure, SaysWhatKindOfTroubleANumberIs) {
   }
 }
 
+TEST(MysqlFailure, AServerThatHasNoMoreToGiveIsAskedAgainAndItIsSaidWhatToGiveIt) {
+  struct Row {
+    unsigned number;
+    const char* advice;
+    bool breaks;
+  };
+  const Endpoint there = endpoint();
+  for (const Row& row :
+       {Row{1026, "disk or memory", false}, Row{1042, "skip_name_resolve", true},
+        Row{1043, "proxy", true}, Row{1135, "TasksMax", true},
+        Row{1180, "whether it acted is unknown", true}, Row{1206, "innodb_buffer_pool_size", false},
+        Row{1637, "INNODB_TRX", false}}) {
+    SCOPED_TRACE(row.number);
+    const Failure seen = failure(row.number, "text", there);
+    EXPECT_EQ(seen.errc(), Errc::kUnreachable);
+    EXPECT_THAT(seen.what(), HasSubstr(row.advice));
+    EXPECT_EQ(breaks_connection(row.number), row.breaks);
+  }
+}
+
 TEST(MysqlFailure, OfSeveralServersOneThatOnlyReadsIsNotTheLastWord) {
   const Endpoint one = endpoint(), several(mysql_options("mysql://one,two/app"));
   MysqlOptions options = several.options();
