@@ -195,16 +195,19 @@ TEST_F(MysqlServerTest, ALimitForEverybodysStatementsWakesNobodyWhoWaits) {
   start();
   Admin admin(server->url());
   admin(is_mysql() ? "SET GLOBAL max_execution_time = 100" : "SET GLOBAL max_statement_time = 0.1");
-  const auto sleeper = open(), store = open();
-  const auto first = sleeper->watch("another", {}, [] {});
   const auto waits_for_a_second = [&](const std::string& how) {
     return admin("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = '" + how +
                  "' AND TIME > 0") == "1";
   };
-  EXPECT_TRUE(eventually([&] { return waits_for_a_second("User sleep"); }));
-  const auto watch = store->watch("report", {}, [] {});
-  EXPECT_TRUE(eventually([&] { return waits_for_a_second("User lock"); })) << "at the gate";
-  EXPECT_EQ(log.count("waiters poll until this is over"), 0U);
+  for (const std::string how : {"dialect=detect", "dialect=mysql"}) {
+    SCOPED_TRACE(how);
+    const auto sleeper = open("admin", how), store = open("admin", how);
+    const auto first = sleeper->watch("another", {}, [] {});
+    EXPECT_TRUE(eventually([&] { return waits_for_a_second("User sleep"); }));
+    const auto watch = store->watch("report", {}, [] {});
+    EXPECT_TRUE(eventually([&] { return waits_for_a_second("User lock"); })) << "at the gate";
+    EXPECT_EQ(log.count("waiters poll until this is over"), 0U);
+  }
 }
 
 TEST_F(MysqlServerTest, AllRowsOfAnAnswerComeWhateverIsUsualThere) {

@@ -24,9 +24,9 @@ constexpr const char* kShowAll =
 std::string session_settings(const Connection& connection) {
   return "SET NAMES utf8mb4;SET SESSION time_zone = '+00:00', autocommit = 1,"
          " lock_wait_timeout = 10, " +
-         connection.as_the_server_reads() + ", innodb_lock_wait_timeout = " +
-         (connection.speaks_mariadb() ? "10, max_statement_time = 30" : "1") +
-         (connection.is_mariadb() ? "" : ", max_execution_time = 30000") +
+         connection.as_the_server_reads() +
+         ", innodb_lock_wait_timeout = " + (connection.speaks_mariadb() ? "10" : "1") +
+         (connection.is_mariadb() ? ", max_statement_time = 30" : ", max_execution_time = 30000") +
          ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;";
 }
 
