@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "stores/mysql/mysql_fixture.h"
+#include "stores/mysql/schema.h"
 #include "testing/servers/certificates.h"
 #include "testing/servers/relay.h"
 
@@ -231,6 +232,20 @@ TEST_F(MysqlServerTest, ATableIsKnownAsWhatItIsWhateverTheServerShowsOfIt) {
   const MysqlOptions there = options(server->url());
   EXPECT_THAT(create_mysql_table(there), HasSubstr("CREATE TABLE"));
   EXPECT_EQ(create_mysql_table(there), "");
+  EXPECT_TRUE(can_take(*open_mysql(there)));
+}
+
+// The definition is read for it: `mutex` is a word of SQL, which is quoted in any case.
+TEST_F(MysqlServerTest, ATablesKeyIsFoundAlsoWhereTheServerQuotesNoNames) {
+  start();
+  const MysqlOptions there = options(server->url());
+  create_mysql_table(there);
+  Admin(server->url())("SET GLOBAL sql_quote_show_create = OFF");
+  Endpoint endpoint(there);
+  const kit::StopSignal never;
+  Connection connection(endpoint, never);
+  prepare_connection(connection, soon());
+  EXPECT_TRUE(connection.statements().shape.has_primary_key);
   EXPECT_TRUE(can_take(*open_mysql(there)));
 }
 
