@@ -22,8 +22,9 @@ struct st_mysql;  // libmariadb's MYSQL
 namespace simba::inline v0 {
 
 // Opens a connection of yours: mysql_init(), mysql_options(MYSQL_OPT_NONBLOCK, 0),
-// mysql_real_connect(... CLIENT_MULTI_STATEMENTS). The store owns what it gets and closes it.
-// Called on threads of the store, may block, throws Error where it fails.
+// mysql_real_connect(). The store owns what it gets and closes it; it takes texts of several
+// statements from then on, and is not made anew by the library (MYSQL_OPT_RECONNECT). Called on
+// threads of the store, may block, throws Error where it fails.
 using MysqlConnector = std::function<st_mysql*()>;
 
 struct SIMBA_EXPORT MysqlOptions {

@@ -49,6 +49,7 @@ Connection::Connection(Endpoint& endpoint, const kit::StopSignal& stop, Database
     // libmariadb does not: a program we start would keep the login and the locks of the doorbell.
     fcntl(socket, F_SETFD, FD_CLOEXEC);
     set_non_blocking(socket);  // also one of the user's
+    if (endpoint_.options().connector) take_texts();
     look_around(BootClock::now() + endpoint_.connect_timeout());
     connecting_ = false;
   } catch (...) {
@@ -136,11 +137,25 @@ void Connection::adopt(MYSQL* given) {
                           given != nullptr ? mysql_error(given) : "the connector gave none",
                           endpoint_);
   }
+  // A session that the library makes anew by itself has none of our settings and locks.
+  const my_bool reconnects = 0;
+  mysql_optionsv(given, MYSQL_OPT_RECONNECT, &reconnects);
   mysql_get_optionv(given, MYSQL_OPT_NONBLOCK, &is_non_blocking);
   if (is_non_blocking != 0) return;
   throw Error(Errc::kMisconfigured,
               "mysql: the given connection cannot be waited for with a deadline: call "
               "mysql_options(connection, MYSQL_OPT_NONBLOCK, 0) before mysql_real_connect()");
+}
+
+// Of several statements, also where the connector did not ask for that.
+void Connection::take_texts() {
+  const LocalTime deadline = BootClock::now() + endpoint_.connect_timeout();
+  const Leash leash(handle_, deadline);
+  int error = 0;
+  finish(
+      mysql_set_server_option_start(&error, handle_, MYSQL_OPTION_MULTI_STATEMENTS_ON),
+      [&](int ready) { return mysql_set_server_option_cont(&error, handle_, ready); }, deadline);
+  if (error != 0) fail(mysql_errno(handle_), mysql_error(handle_));
 }
 
 void Connection::set_options() {

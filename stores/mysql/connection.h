@@ -87,6 +87,7 @@ class Connection : public kit::Pooled {
   void connect_to_any(const kit::StopSignal& stop, Database database);
   void connect_to(const MysqlOptions::Host& host, const kit::StopSignal& stop, Database database);
   void adopt(MYSQL* given);
+  void take_texts();
   void set_options();
   void set_tls();
   void look_around(LocalTime deadline);

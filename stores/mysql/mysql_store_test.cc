@@ -2,7 +2,9 @@
 
 #include <thread>
 
+#include "stores/mysql/connection.h"
 #include "stores/mysql/mysql_fixture.h"
+#include "stores/mysql/schema.h"
 
 // What this store does with its table, on a real server.
 namespace simba::mysql {
@@ -271,6 +273,46 @@ TEST_F(MysqlStoreTest, AConnectionOfAnotherCharacterSetMeansTheSameNames) {
   EXPECT_EQ(take(*open(), name, "b~1").owner.id, "\xc3\xa4~1");
   EXPECT_EQ(renew(*store, name, "\xc3\xa4~1", token).owner.token, token);
   EXPECT_EQ(admin()("SELECT COUNT(*) FROM " + table), "2") << "one name is two rows";
+}
+
+// A session that the library makes anew by itself has none of the settings and locks of the old
+// one.
+TEST_F(MysqlStoreTest, AConnectionOfTheUserIsNotMadeAnewBehindItsBack) {
+  const MysqlOptions there = options();
+  MysqlOptions given = there;
+  given.connector = [there] {
+    const my_bool reconnects = 1;
+    MYSQL* connection = mysql_init(nullptr);
+    mysql_optionsv(connection, MYSQL_OPT_NONBLOCK, nullptr);
+    mysql_optionsv(connection, MYSQL_OPT_RECONNECT, &reconnects);
+    mysql_real_connect(connection, "127.0.0.1", there.user.c_str(), there.password.c_str(),
+                       there.database.c_str(), there.hosts.at(0).second, nullptr, 0);
+    return connection;
+  };
+  Endpoint endpoint(given);
+  const kit::StopSignal never;
+  Connection connection(endpoint, never);
+  prepare_connection(connection, soon());
+  const std::uint64_t id = connection.id();
+  admin()("KILL " + std::to_string(id));
+  ASSERT_TRUE(eventually([&] { return !connection.is_usable(); }));
+  EXPECT_THAT(error_of([&] { connection.query("SELECT @@session.time_zone", soon()); }),
+              StartsWith("the store cannot be reached"));
+  EXPECT_EQ(connection.id(), id);
+}
+
+// Whatever it was told when it was made.
+TEST_F(MysqlStoreTest, AConnectionOfTheUserTakesTextsOfSeveralStatements) {
+  const MysqlOptions there = options();
+  MysqlOptions given = there;
+  given.connector = [there] {
+    MYSQL* connection = mysql_init(nullptr);
+    mysql_optionsv(connection, MYSQL_OPT_NONBLOCK, nullptr);
+    mysql_real_connect(connection, "127.0.0.1", there.user.c_str(), there.password.c_str(),
+                       there.database.c_str(), there.hosts.at(0).second, nullptr, 0);
+    return connection;
+  };
+  EXPECT_TRUE(can_take(*open_mysql(given)));
 }
 
 TEST_F(MysqlStoreTest, WorksOnConnectionsOfTheUser) {
