@@ -90,6 +90,8 @@ class Afflicted {
   explicit Afflicted(std::shared_ptr<Store> store);
   // One of its calls failed with this in the error, which begins with the kind of trouble.
   bool was_told(const std::string& part) const { return errors_.count(part) > 0; }
+  // Its log says so: also of what is wrong with its mutex alone, which fails no call.
+  bool was_logged(const std::string& part) const { return log_.count(part) > 0; }
   bool is_owner() const { return contender_.is_owner(); }
   // It was owner, and the store is out of its reach from now on: it is believed no longer than its
   // last renewal lasts, and the log says what to do. `again` is called until then: what cuts

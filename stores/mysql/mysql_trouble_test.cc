@@ -100,6 +100,28 @@ TEST_F(MysqlTroubleTest, ATableOfAnEngineThatCannotLockRows) {
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
+TEST_F(MysqlTroubleTest, AContenderOnATableThatCannotLockRowsOwnsOnceItCan) {
+  make_table();
+  admin()("ALTER TABLE " + table + " ENGINE = MyISAM");
+  const Afflicted contender(open());
+  ASSERT_TRUE(eventually([&] { return contender.was_told("ENGINE = InnoDB"); }, kLongPatience));
+  EXPECT_FALSE(contender.is_owner());
+  admin()("ALTER TABLE " + table + " ENGINE = InnoDB");
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
+TEST_F(MysqlTroubleTest, AContenderWhoseMutexHasARowOfAnotherSpellingOwnsOnceThatIsGone) {
+  admin()(jvm_table_sql(table));
+  take(*open(), "REPORT", "x~1");
+  const Afflicted contender(open());
+  ASSERT_TRUE(eventually([&] { return contender.was_logged("its row 'REPORT'"); }, kLongPatience));
+  EXPECT_TRUE(contender.was_logged("VARBINARY(66)")) << "what to do";
+  EXPECT_FALSE(contender.is_owner());
+  EXPECT_EQ(row("REPORT", "owner_id"), "x~1");
+  admin()("DELETE FROM " + table + " WHERE mutex = 'REPORT'");
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
+}
+
 TEST_F(MysqlTroubleTest, AMissingPrivilegeAndAnObserverNeedsNone) {
   make_user();
   make_table();
