@@ -1,4 +1,5 @@
 // What the scripts, and SCAN, answer, read with suspicion.
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -108,11 +109,14 @@ Observation granted(const Claim& claim, Token token, StoreTime now,
   return seen;
 }
 
+// No longer than a lease from now, also where the server's clock was set back by hours: by then the
+// connection is that old.
 [[noreturn]] void too_early(const Claim& claim, std::int64_t left, const std::string& where) {
-  const std::string seconds = std::to_string((left + 999) / 1'000);
+  const std::int64_t most = (claim.ttl + claim.transition).count();
+  const std::string seconds = std::to_string((std::min(left, most) + 999) / 1'000);
   throw Error(
       Errc::kUnreachable,
-      where + ": the server has just started, and may have forgotten a lease of '" +
+      where + ": by its clock the server has just started, and may have forgotten a lease of '" +
           std::string(claim.mutex) +
           "' that somebody still holds: it keeps nothing, or snapshots alone. It is granted in " +
           seconds +

@@ -22,6 +22,7 @@ struct ServerFacts {
   // It does not write down what it grants: leases from before it started may be forgotten.
   bool may_have_forgotten = false;
   std::int64_t started = 0;  // at the latest, by its own clock, in ms
+  LocalTime seen_up{};       // when it said all this
 };
 
 // One connection: bytes out, replies in.

@@ -32,6 +32,15 @@ constexpr int kMostHops = 5;
 constexpr unsigned kMostCost = 500;  // microseconds
 constexpr std::string_view kNames[2][2] = {{"EVALSHA", "EVAL"}, {"EVALSHA_RO", "EVAL_RO"}};
 
+// From when on, by the server's clock in ms, no lease of this length from before its start can
+// still run; 0: none can now. Where that clock was set back, its start may be ahead of it for ever:
+// a connection as old as the lease proves the same.
+std::int64_t not_before(const ServerFacts& facts, std::int64_t lease) {
+  if (!facts.may_have_forgotten) return 0;
+  if (BootClock::now() - facts.seen_up >= milliseconds(lease)) return 0;
+  return facts.started + lease;
+}
+
 }  // namespace
 
 bool Pipeline::takes(const Request& request) {
@@ -56,8 +65,7 @@ void Courier::Errand::add_to(Commands& commands, const ServerFacts& facts) const
     commands.add({name, what}, its.words);
     return;
   }
-  const std::int64_t not_before = facts.may_have_forgotten ? facts.started + its.lease : 0;
-  commands.add({name, what}, its.words, {std::to_string(not_before)});
+  commands.add({name, what}, its.words, {std::to_string(not_before(facts, its.lease))});
 }
 
 Courier::Courier(std::shared_ptr<const Dialer> dialer)

@@ -208,6 +208,7 @@ void Dialer::inspect(Connection& connection, const std::string& info, const Repl
   facts.may_have_forgotten =
       !seen.persists && options_.restart_guard == RedisOptions::RestartGuard::kOn;
   facts.started = seen.started;
+  facts.seen_up = BootClock::now();
   if (seen.evicts && !warned_of_eviction_.exchange(true)) {
     log(LogLevel::kWarning, connection.where() + ": maxmemory-policy " +
                                 std::string(seen.eviction_policy) +

@@ -1,7 +1,11 @@
+#include <fstream>
+
 #include "stores/redis/redis_fixture.h"
+#include "testing/servers/directory.h"
 #include "testing/servers/relay.h"
 
-// A server that is killed and started again without its data, under contenders that stay.
+// A server that is killed and started again without its data, under contenders that stay, or that
+// only looks so.
 namespace simba::redis {
 namespace {
 
@@ -48,6 +52,48 @@ TEST(RedisRestart, ARivalWaitsUntilALeaseThatTheServerForgotHasEnded) {
   EXPECT_FALSE(were_both);
   EXPECT_FALSE(owner.is_owner());
   EXPECT_GT(rival.token(), token);
+}
+
+// A clock that can be set: that of a server which was started with this environment.
+class Clock {
+ public:
+  Clock() { set_back(std::chrono::seconds{0}); }
+  void set_back(std::chrono::nanoseconds by) {
+    const std::int64_t shift = -by.count();
+    std::fstream out(file_, std::ios::out | std::ios::in | std::ios::binary);
+    if (!out) out.open(file_, std::ios::out | std::ios::binary);
+    out.write(reinterpret_cast<const char*>(&shift), sizeof shift);
+  }
+  std::vector<std::string> environment() const {
+    return {"LD_PRELOAD=" SIMBA_SHIFT_CLOCK, "SIMBA_TEST_CLOCK_FILE=" + file_};
+  }
+
+ private:
+  const servers::Directory directory_;
+  const std::string file_ = directory_.path() / "clock";
+};
+
+// By its clock it starts in an hour. Who has been connected for a lease knows better.
+TEST(RedisRestart, AServerWhoseClockWasSetBackIsNotWaitedForLongerThanALease) {
+  std::unique_ptr<servers::RedisServer> server;
+  try {
+    server = std::make_unique<servers::RedisServer>();
+  } catch (const servers::Unavailable& reason) {
+    GTEST_SKIP() << reason.what();
+  }
+  Clock clock;
+  server->recipe().command.environment = clock.environment();
+  server->start();
+  const auto seconds = [&] { return std::stoll((*server)({"TIME"})); };
+  const auto store = open_alone(server->url());
+  observe(*store, "m");
+  const long long before = seconds();
+  clock.set_back(1h);
+  ASSERT_LT(seconds(), before - 3'000) << "the clock was not set";
+  EXPECT_THAT(error_of([&] { take(*store, "long", "a~1", 0, 200s, 100s); }),
+              HasSubstr("granted in 300 s"));
+  EXPECT_TRUE(eventually(
+      [&] { return error_of([&] { take(*store, "m", "a~1", 0, 1s, 500ms); }) == "none"; }));
 }
 
 }  // namespace

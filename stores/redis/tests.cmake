@@ -14,6 +14,8 @@ if(SIMBA_BUILD_TESTS)
     SOURCES redis_jvm_test.cc redis_rights_test.cc redis_store_test.cc redis_trouble_test.cc redis_wake_test.cc
             redis_replicas_test.cc redis_restart_test.cc redis_server_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping)
+  target_compile_definitions(redis_store_test PRIVATE "SIMBA_SHIFT_CLOCK=\"$<TARGET_FILE:simba_shift_clock>\"")
+  add_dependencies(redis_store_test simba_shift_clock)
   simba_add_test(NAME redis_topology_test SOURCES redis_cluster_test.cc redis_sentinel_test.cc redis_fixture.cc
     DEPS simba::redis simba::kit simba::servers hiredis OpenSSL::SSL LABELS sleeping TIMEOUT 240 WEIGHT 2)
 endif()
