@@ -12,6 +12,8 @@
 namespace simba::redis {
 namespace {
 
+Address address_of(const servers::RedisServer& server) { return {"127.0.0.1", server.port()}; }
+
 class TopologyTest : public OwnServersTest {};
 
 class ClusterTest : public TopologyTest {
@@ -136,9 +138,7 @@ TEST_F(TopologyTest, AStoppedMasterHoldsUpItsOwnMutexesAlone) {
   // The one that would be asked first for the map.
   std::size_t stopped = 0;
   for (const std::size_t i : {1U, 2U}) {
-    if (Address{"127.0.0.1", cluster[i].port()} < Address{"127.0.0.1", cluster[stopped].port()}) {
-      stopped = i;
-    }
+    if (address_of(cluster[i]) < address_of(cluster[stopped])) stopped = i;
   }
   const auto store = open(cluster.url("restart-guard=off&connect-timeout=60000"));
   std::vector<std::string> silent, others;
@@ -300,6 +300,42 @@ TEST_F(ClusterTest, ATermThatTheReplicaDidNotHaveEndsAndContentionGoesOn) {
   EXPECT_TRUE(eventually([&] { return owner.acquired() > 1 && owner.is_owner(); }));
   EXPECT_EQ(owner.released(), owner.acquired() - 1) << "it was told of each end";
   EXPECT_GT(owner.token(), token);
+}
+
+// It lives, has heard nothing of its successor, and of the others knows what was once or nothing.
+TEST_F(ClusterTest, AMasterThatWasCutOffIsNotBelievedAgainAndAgain) {
+  std::size_t lost = 0;  // the one that is asked first by who knows nothing
+  for (const std::size_t i : {1U, 2U}) {
+    if (address_of((*cluster)[i]) < address_of((*cluster)[lost])) lost = i;
+  }
+  std::string its = "l", other = "o";
+  while (cluster->owner(slot_of(its)) != lost) its += 'l';
+  while (cluster->owner(slot_of(other)) == lost) other += 'o';
+  const Address successor = address_of(cluster->add_replica(lost));
+  const Address neighbour = address_of((*cluster)[cluster->owner(slot_of(other))]);
+  cluster->cut_off_and_succeed(lost);
+  Servers servers(std::make_shared<Dialer>(redis_options(url)));
+  servers.learn(soon());
+  ASSERT_EQ(servers.known(slot_of(other)), nullptr) << "another was asked first";
+  EXPECT_EQ(servers.of_slot(slot_of(other), soon())->address(), neighbour);
+  const auto expect_the_new_map = [&] {
+    EXPECT_EQ(servers.of_slot(slot_of(its), soon())->address(), successor);
+    EXPECT_EQ(servers.of_slot(slot_of(other), soon())->address(), neighbour);
+  };
+  expect_the_new_map();
+  for (int round = 0; round < 3; ++round) {
+    servers.learn(soon());
+    expect_the_new_map();
+    servers.doubt(*servers.of_slot(slot_of(round == 1 ? other : its), soon()));
+    expect_the_new_map();
+  }
+  // It alone has a connection.
+  for (const auto& node : servers.masters(soon())) {
+    node->leave(Error(Errc::kUnreachable, "lost"));
+  }
+  servers.at(address_of((*cluster)[lost]))->link(soon());
+  servers.learn(soon());
+  expect_the_new_map();
 }
 
 // A replica acknowledges what its own master has been told.

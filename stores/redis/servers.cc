@@ -79,15 +79,25 @@ std::vector<std::shared_ptr<Node>> Servers::masters(LocalTime deadline) {
   return {all.begin(), all.end()};
 }
 
-// Any node knows. One in doubt may be silent, and then costs its whole share of the time.
+// Any node knows, but one that was mastered away while it was cut off from the others has an old
+// map, and lives: where the map is in doubt, whoever gave it is asked behind the others, and who
+// serves nothing behind those that serve. One in doubt may be silent, and then costs its whole
+// share of the time.
 Servers::Nodes Servers::candidates() {
   Nodes all, unused;
   const std::lock_guard lock(guard_);
   for (const Address& host : dialer_->hosts()) at_locked(host, unused);
   for (const auto& [address, node] : nodes_) all.push_back(node);
-  std::stable_partition(all.begin(), all.end(),
-                        [&](const auto& node) { return !doubted_.contains(*node->address()); });
-  std::stable_partition(all.begin(), all.end(), [](const auto& node) { return !node->is_down(); });
+  const std::set<std::shared_ptr<Node>> serving(slots_.begin(), slots_.end());
+  const bool is_in_doubt = !doubted_.empty() || serving.contains(nullptr);
+  const auto put_last = [&](const auto& goes_last) {
+    std::stable_partition(all.begin(), all.end(),
+                          [&](const auto& node) { return !goes_last(node); });
+  };
+  put_last([](const auto& node) { return node->is_down(); });
+  put_last([&](const auto& node) { return !serving.contains(node); });
+  put_last([&](const auto& node) { return is_in_doubt && source_ == *node->address(); });
+  put_last([&](const auto& node) { return doubted_.contains(*node->address()); });
   return all;
 }
 
@@ -108,8 +118,9 @@ void Servers::learn(LocalTime deadline) {
                                             ": it is in no cluster, or in one where nobody serves "
                                             "a slot; name other nodes in the URL");
       }
+      const Address source = *asked[i]->address();
       asked.clear();  // in use no longer
-      install(ranges);
+      install(ranges, source);
       return tell();
     } catch (const Error& error) {
       trouble = error;
@@ -118,7 +129,7 @@ void Servers::learn(LocalTime deadline) {
   throw Error(*trouble);
 }
 
-void Servers::install(const std::vector<SlotRange>& ranges) {
+void Servers::install(const std::vector<SlotRange>& ranges, const Address& source) {
   Nodes unused;
   const std::lock_guard lock(guard_);
   Nodes slots(kSlots);
@@ -127,6 +138,7 @@ void Servers::install(const std::vector<SlotRange>& ranges) {
               at_locked(range.master, unused));
   }
   slots_ = std::move(slots);
+  source_ = source;
   doubted_.clear();
   forget_unused(unused);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -53,9 +54,9 @@ class Servers {
   // its threads.
   std::shared_ptr<Node> at_locked(const Address& address, Nodes& unused);
   void forget_unused(Nodes& unused);
-  // To be asked for the map, the most likely to answer first.
+  // To be asked for the map, the most likely to know it and to answer first.
   Nodes candidates();
-  void install(const std::vector<SlotRange>& ranges);
+  void install(const std::vector<SlotRange>& ranges, const Address& source);
   void tell();
 
   const std::shared_ptr<const Dialer> dialer_;
@@ -64,6 +65,7 @@ class Servers {
   std::map<Address, std::shared_ptr<Node>> nodes_;  // of a cluster
   std::vector<std::shared_ptr<Node>> slots_;        // empty: not known
   std::set<Address> doubted_;                       // some of nodes_, until there is a new map
+  std::optional<Address> source_;                   // who gave the map
   std::function<void()> told_;
   const std::shared_ptr<Node> only_;  // null: a cluster
 };

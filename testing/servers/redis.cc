@@ -358,8 +358,32 @@ std::size_t RedisCluster::owner(unsigned slot) const {
   throw std::runtime_error("nobody serves slot " + std::to_string(slot));
 }
 
-std::string RedisCluster::id(std::size_t index) const {
-  return (*masters_[index])({"CLUSTER", "MYID"});
+std::string RedisCluster::id(const RedisServer& node) { return node({"CLUSTER", "MYID"}); }
+
+// What it forgets it hears no more: others are answered by it, and not believed.
+void RedisCluster::cut_off_and_succeed(std::size_t master) {
+  RedisServer& lost = *masters_.at(master);
+  const RedisServer* heir = nullptr;
+  for (const auto& replica : replicas_) {
+    if (replica->info("master_port") == std::to_string(lost.port())) heir = replica.get();
+  }
+  if (heir == nullptr) throw std::runtime_error("nobody follows this master");
+  std::istringstream nodes(lost({"CLUSTER", "NODES"}));
+  for (std::string line; std::getline(nodes, line);) {
+    if (line.find("myself") == line.npos)
+      lost({"CLUSTER", "FORGET", line.substr(0, line.find(' '))});
+  }
+  (*heir)({"CLUSTER", "FAILOVER", "TAKEOVER"});
+  const std::string line = id(*heir) + " 127.0.0.1:" + std::to_string(heir->port());
+  for (std::size_t i = 0; i < masters_.size(); ++i) {
+    if (i == master) continue;
+    await("the others to hear of the successor", [&] {
+      const std::string known = (*masters_[i])({"CLUSTER", "NODES"});
+      const std::size_t at = known.find(line);
+      const std::string its = known.substr(at, known.find('\n', at) - at);
+      return at != known.npos && its.find(" master ") != its.npos && !its.ends_with("connected");
+    });
+  }
 }
 
 void RedisCluster::begin_move(unsigned slot, std::size_t to) const {

@@ -91,6 +91,8 @@ class RedisCluster {
   RedisServer& operator[](std::size_t index) { return *masters_.at(index); }
   // One more server, which follows this master and is chosen when it dies. It lives as the cluster.
   RedisServer& add_replica(std::size_t of);
+  // From now on it knows none of the others and goes on as it was; its replica succeeds it.
+  void cut_off_and_succeed(std::size_t master);
   // Who serves a slot.
   std::size_t owner(unsigned slot) const;
   // Begins to move a slot: keys that are not here any more are asked for there.
@@ -102,7 +104,8 @@ class RedisCluster {
   void move_all(std::size_t from, std::size_t to) const;
 
  private:
-  std::string id(std::size_t index) const;
+  std::string id(std::size_t index) const { return id(*masters_[index]); }
+  static std::string id(const RedisServer& node);
   void introduce(const RedisServer& node) const;
 
   const RedisSettings settings_;
