@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <optional>
@@ -78,6 +79,29 @@ struct Link::State {
   void append(const Commands& commands, Call* call, LocalTime now) {
     out.append(commands.bytes());
     pending.push_back({call, commands.count(), now});
+  }
+
+  // Nobody waits for an answer, and for a while nothing was sent or heard. What was posted may
+  // still have answers that nobody has read.
+  bool has_rested(LocalTime now) const {
+    if (driven || now - last_heard <= kRest) return false;
+    return pending.empty() ||
+           (now - pending.back().sent > kRest &&
+            std::none_of(pending.begin(), pending.end(),
+                         [](const Pending& each) { return each.call != nullptr; }));
+  }
+
+  // Of one that has rested. The end stands behind the answers to what was posted.
+  bool is_alive() {
+    if (!pending.empty()) {
+      Replies came;
+      Woken nobody;
+      const auto trouble = trouble_of(connection.where(), [&] { connection.receive(came); });
+      distribute(came, nobody);
+      if (trouble) break_off(*trouble);
+    }
+    if (!broken && !connection.is_usable()) break_off(Error(Errc::kUnreachable, "closed"));
+    return !broken;
   }
 
   // Sends all there is. Without the lock meanwhile.
@@ -217,11 +241,7 @@ bool Link::run(const Commands& commands, LocalTime deadline, Replies& replies) {
   State::Lock lock(state.guard);
   if (state.broken) return false;
   const LocalTime now = BootClock::now();
-  const bool rested = state.pending.empty() && !state.driven && now - state.last_heard > kRest;
-  if (rested && !state.connection.is_usable()) {
-    state.break_off(Error(Errc::kUnreachable, "closed"));
-    return false;
-  }
+  if (state.has_rested(now) && !state.is_alive()) return false;
   if (now >= deadline) {
     throw Error(Errc::kTimeout, state.connection.where() +
                                     ": the deadline has passed already; nothing was changed");

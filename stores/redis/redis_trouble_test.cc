@@ -18,6 +18,27 @@ TEST_F(RedisTest, AConnectionThatIsKilledAtRestCostsNoCall) {
   }
 }
 
+// Nobody has read the answer to its farewell, and behind that stands the end.
+TEST_F(RedisTest, NorDoesOneThatIsKilledAfterAWaiterHasLeft) {
+  const std::string name = "killed" + m;
+  const auto store = open("client-name=" + name), owner = open();
+  for (int i = 0; i < 5; ++i) {
+    const std::string mutex = m + '.' + std::to_string(i),
+                      queue = "simba:{" + mutex + "}:contender";
+    take(*owner, mutex, "a~1");
+    {
+      const Hints hints(*store, mutex);
+      ASSERT_TRUE(hints.awaits_live());
+      ASSERT_EQ(take(*store, mutex, "b~1").owner.id, "a~1");
+      ASSERT_EQ(admin()({"ZCARD", queue}), "1");
+    }
+    ASSERT_TRUE(eventually([&] { return admin()({"ZCARD", queue}) == "0"; }));
+    ASSERT_NO_FATAL_FAILURE(kill_client(name, "normal"));
+    std::this_thread::sleep_for(kPastRest);
+    ASSERT_EQ(error_of([&] { EXPECT_EQ(observe(*store, mutex).owner.id, "a~1"); }), "none");
+  }
+}
+
 class RelayTest : public RedisTest {
  protected:
   void SetUp() override {
