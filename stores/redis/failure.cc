@@ -81,6 +81,27 @@ const Meaning& meaning_of(std::string_view text) {
   return kOther;
 }
 
+// Among the answers to AUTH are some without a word of their own: of Redis 6 and newer, and of what
+// is older, as some proxies are.
+const Meaning& meaning_of_login(std::string_view text) {
+  static constexpr std::string_view kNoPassword =
+      "the server has no password: leave it out of the URL, or give it one";
+  // By what they begin with.
+  static constexpr std::array kAnswers{
+      Meaning{"ERR AUTH <password> called without any password configured", Errc::kDenied,
+              kNoPassword},
+      Meaning{"ERR Client sent AUTH, but no password is set", Errc::kDenied, kNoPassword},
+      Meaning{"ERR invalid password", Errc::kDenied, "the password is wrong"},
+      Meaning{"ERR wrong number of arguments for 'auth'", Errc::kDenied,
+              "the server knows no users: write redis://:password@host"},
+  };
+  const auto* const it = std::find_if(kAnswers.begin(), kAnswers.end(), [&](const Meaning& each) {
+    return text.starts_with(each.word);
+  });
+  if (it != kAnswers.end()) return *it;
+  return meaning_of(text);
+}
+
 }  // namespace
 
 Error failure(const Reply& error, const std::string& where) {
@@ -109,7 +130,7 @@ Error sentinel_failure(const Reply& error, const std::string& where) {
 }
 
 Error login_failure(const Reply& error, const std::string& where) {
-  const Meaning& meaning = meaning_of(error.text);
+  const Meaning& meaning = meaning_of_login(error.text);
   return {meaning.code, where + ": " + std::string(meaning.advice) +
                             " (the answer to AUTH, which is not repeated: it may hold the "
                             "password; does the server have a password for this user?)"};

@@ -54,6 +54,16 @@ TEST_F(ServerTest, APasswordIsNotRepeatedWhateverTheServerSays) {
   EXPECT_EQ(log.count("canary"), 0U);
 }
 
+TEST_F(ServerTest, APasswordForAServerThatHasNoneIsDeniedWithTheWayOut) {
+  servers::RedisServer server;
+  server.start();
+  std::string url = server.url();
+  const std::string error =
+      error_of([&] { observe(*open(url.insert(url.find("//") + 2, ":canary@")), m); });
+  EXPECT_THAT(error, ::testing::StartsWith(Error(Errc::kDenied, "").code().message()));
+  EXPECT_THAT(error, HasSubstr("leave it out of the URL"));
+}
+
 TEST_F(ServerTest, WithoutAServerAnOwnerLosesInTimeAndContendsAgainWhenItIsBack) {
   servers::RedisServer server;
   server.start();

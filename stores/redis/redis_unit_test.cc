@@ -439,6 +439,33 @@ TEST(RedisFailure, TroubleInAScriptOfRedis6IsKnownByItsWord) {
   EXPECT_EQ(failure(reply("ERR odd"), "here").errc(), Errc::kCorrupt);
 }
 
+// What has no word of its own: of Redis 6 and newer, of older ones, of those without users.
+TEST(RedisFailure, WhatAuthIsAnsweredIsAdviceAndNotRepeated) {
+  const auto said = [](const std::string& text) {
+    const Error why = login_failure(error(text), "redis at h");
+    return make_error_code(why.errc()).message() + ": " + why.what();
+  };
+  const std::string denied = make_error_code(Errc::kDenied).message();
+  const std::pair<const char*, const char*> answers[] = {
+      {"WRONGPASS invalid username-password pair or user is disabled.", "password is wrong"},
+      {"ERR invalid password", "password is wrong"},
+      {"ERR AUTH <password> called without any password configured for the default user. Are you "
+       "sure your configuration is correct?",
+       "has no password"},
+      {"ERR Client sent AUTH, but no password is set", "has no password"},
+      {"ERR wrong number of arguments for 'auth' command", "redis://:password@host"},
+  };
+  for (const auto& [answer, advice] : answers) {
+    EXPECT_THAT(said(answer), ::testing::StartsWith(denied)) << answer;
+    EXPECT_THAT(said(answer), HasSubstr(advice)) << answer;
+    EXPECT_EQ(said(answer).find(answer), std::string::npos) << answer;
+  }
+  EXPECT_THAT(said("ERR unknown command 'AUTH', with args beginning with: 'canary'"),
+              ::testing::StartsWith(make_error_code(Errc::kMisconfigured).message()));
+  EXPECT_THAT(said("ERR odd canary"), ::testing::Not(HasSubstr("canary")));
+  EXPECT_THAT(said("LOADING Redis is loading"), HasSubstr("still loads"));
+}
+
 TEST(RedisFailure, ASentinelHasUsersOfItsOwn) {
   const auto reply = [](const std::string& text) {
     return Reply{Reply::Kind::kError, 0, text, {}};
