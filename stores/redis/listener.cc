@@ -131,9 +131,12 @@ std::shared_ptr<Listener::Ear> Listener::ear_of(const std::shared_ptr<Node>& nod
   auto made = std::make_shared<Ear>();
   kit::Reader::Parts parts;
   parts.name = "simba-listen";
+  parts.hint = [watchers = watchers_](std::string_view mutex) {
+    if (!mutex.empty()) watchers->wake(mutex);  // each is told once it is subscribed
+  };
   parts.open = [courier = courier_, key = node.get(), subscriptions = subscriptions_,
-                bell = made->bell,
-                id = id_](const kit::StopSignal& stop) -> std::unique_ptr<kit::Source> {
+                bell = made->bell, id = id_,
+                hint = parts.hint](const kit::StopSignal& stop) -> std::unique_ptr<kit::Source> {
     // A server that serves nothing of ours any more is left alone.
     std::shared_ptr<Node> its;
     while (!(its = subscriptions->wanted(key)) && !stop.is_requested()) {
@@ -143,15 +146,15 @@ std::shared_ptr<Listener::Ear> Listener::ear_of(const std::shared_ptr<Node>& nod
     const Address* address = its->address() ? &*its->address() : nullptr;
     try {
       auto connection = courier->dialer().open(address, Dialer::Purpose::kSubscription, stop);
-      return std::make_unique<redis::Messages>(std::move(connection), key, subscriptions, bell, id);
+      auto heard =
+          std::make_unique<redis::Messages>(std::move(connection), key, subscriptions, bell, id);
+      heard->begin(BootClock::now() + courier->dialer().options().connect_timeout, stop, hint);
+      return heard;
     } catch (const Error&) {
       // A dead master has a successor, and who only waits would hear of it at the next poll alone.
       look_at_the_map(*courier);
       throw;
     }
-  };
-  parts.hint = [watchers = watchers_](std::string_view mutex) {
-    if (!mutex.empty()) watchers->wake(mutex);  // each is told once it is subscribed
   };
   parts.on_trouble = says_that_waiters_poll(courier_);
   made->reader = std::make_unique<kit::Reader>(std::move(parts));

@@ -42,6 +42,16 @@ Messages::Messages(std::unique_ptr<Connection> connection, const Node* node,
 
 Messages::~Messages() { subscriptions_->lost(node_); }
 
+void Messages::begin(LocalTime deadline, const kit::StopSignal& stop, const Hint& hint) {
+  next_look_ = reconcile(BootClock::now());
+  while (subscriptions_->awaits_answer(node_) && !stop.is_requested() &&
+         BootClock::now() < deadline) {
+    Replies replies;
+    connection_->await(replies, deadline, &stop);
+    take(replies, hint);
+  }
+}
+
 void Messages::read_until(int interrupt, LocalTime until, const Hint& hint) {
   const LocalTime now = BootClock::now();
   if (now >= next_look_) next_look_ = reconcile(now);
@@ -53,12 +63,16 @@ void Messages::read_until(int interrupt, LocalTime until, const Hint& hint) {
   }
   Replies replies;
   connection_->receive(replies);
-  const LocalTime then = BootClock::now();
-  if (replies.empty()) return probe(then);
-  last_heard_ = then;
+  if (replies.empty()) return probe(BootClock::now());
+  take(replies, hint);
+}
+
+void Messages::take(const Replies& replies, const Hint& hint) {
+  if (replies.empty()) return;
+  last_heard_ = BootClock::now();
   probed_ = {};
   for (const Reply& reply : replies) {
-    inbox_.take(reply, connection_->where(), then, hint);
+    inbox_.take(reply, connection_->where(), last_heard_, hint);
   }
 }
 

@@ -23,10 +23,15 @@ class Messages : public kit::LendableSource {
            const std::string& id);
   ~Messages() override;
 
+  // Asks for what is wanted and takes the answers, as far as they come in time. Throws Error where
+  // it may not subscribe: else such a connection would be opened, and fail, again and again without
+  // a pause.
+  void begin(LocalTime deadline, const kit::StopSignal& stop, const Hint& hint);
   void read_until(int interrupt, LocalTime until, const Hint& hint) override;
 
  private:
   LocalTime reconcile(LocalTime now);
+  void take(const Replies& replies, const Hint& hint);
   // Asks a server that says nothing whether it is there.
   void probe(LocalTime now);
   LocalTime next_probe() const;

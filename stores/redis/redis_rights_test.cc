@@ -2,6 +2,7 @@
 #include <regex>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "stores/redis/failure.h"
 #include "stores/redis/redis_fixture.h"
@@ -316,6 +317,52 @@ TEST_F(UserTest, WithoutInfoAndScriptLoadItWorksAndSaysWhatItCannotKnow) {
   const auto store = open_as_user();
   EXPECT_EQ(take(*store, m, "a~1").owner.id, "a~1");
   EXPECT_EQ(log.count("+info"), 1u) << log.all();
+}
+
+// Nothing counts that replicas may not be asked for.
+TEST_F(UserTest, WithoutTheRightToWaitNothingCountsAndATakeIsGivenBack) {
+  std::vector<std::string> rules = contender;
+  rules.push_back("-wait");
+  make_user(rules);
+  const auto store = open_alone(with_user() + "&replicas=1", log.sink());
+  const auto owner = open();
+  const Token token = take(*owner, m + ".held", "a~1").owner.token;
+  const std::function<void()> calls[] = {[&] { take(*store, m, "a~1"); },
+                                         [&] { renew(*store, m + ".held", "a~1", token); }};
+  for (const auto& call : calls) {
+    const std::string said = error_of(call);
+    EXPECT_THAT(said, ::testing::StartsWith(Error(Errc::kDenied, "").code().message()));
+    EXPECT_THAT(said, HasSubstr("'wait'"));
+    EXPECT_THAT(said, HasSubstr("ACL SETUSER"));
+  }
+  EXPECT_EQ(admin()({"EXISTS", key(), key(":token"), key(":lease")}), "0") << "given back";
+  EXPECT_EQ(observe(*owner, m + ".held").owner.token, token);
+}
+
+// It polls, says so once, and does not come back again and again without a pause.
+TEST_F(UserTest, WithoutTheRightToSubscribeWaitersPoll) {
+  std::vector<std::string> rules = contender;
+  rules.push_back("-subscribe");
+  make_user(rules);
+  const auto owner = open();
+  take(*owner, m, "a~1", 0, 120s, 60s);
+  const LocalTime began = BootClock::now();
+  const Client client(open_as_user(), {});
+  Contender waiter(client, m, lease(120s, 60s));
+  ASSERT_TRUE(eventually([&] { return log.count("waiters poll until this is over") > 0; }));
+  EXPECT_EQ(log.count("'subscribe'"), 1U) << log.all();
+  EXPECT_EQ(log.count("ACL SETUSER"), 1U) << log.all();
+  EXPECT_EQ(waiter.acquired(), 0);
+  std::this_thread::sleep_for(1s);  // for all the times that it would come back
+  release(*owner, m, "a~1");
+  EXPECT_TRUE(eventually([&] { return waiter.is_owner(); }));
+  EXPECT_EQ(log.count("waiters poll"), 1U) << log.all();
+  // Pauses of 25, 50, 100, 200, 400 ms, and then of a second, at least.
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(BootClock::now() - began);
+  const std::string denials = admin()({"ACL", "LOG"});
+  const std::size_t its = denials.find("|object|subscribe|username|" + user);
+  ASSERT_NE(its, denials.npos) << denials;
+  EXPECT_LE(std::stoll(denials.substr(denials.rfind("count|", its) + 6)), 7 + seconds.count());
 }
 
 TEST_F(UserTest, AWrongPasswordIsDeniedAndNeverRepeated) {

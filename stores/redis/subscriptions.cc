@@ -123,6 +123,13 @@ void Subscriptions::confirmed(const std::string& mutex) {
   if (it != entries_.end() && it->second.stage == Stage::kAsked) it->second.set(Stage::kLive);
 }
 
+bool Subscriptions::awaits_answer(const Node* node) const {
+  const std::lock_guard lock(guard_);
+  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& each) {
+    return each.second.node.get() == node && each.second.stage == Stage::kAsked;
+  });
+}
+
 void Subscriptions::lost(const Node* node) {
   const std::lock_guard lock(guard_);
   departed_.erase(node);

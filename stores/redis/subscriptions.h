@@ -77,6 +77,8 @@ class Subscriptions {
   bool is_at_a_loss() const;
   bool is_watched() const;
   void confirmed(const std::string& mutex);
+  // Something was asked of this node and is not confirmed yet.
+  bool awaits_answer(const Node* node) const;
   // The connection to this node is gone.
   void lost(const Node* node);
   // Every mutex is listened for where it is served now. Returns the nodes with something to do.
