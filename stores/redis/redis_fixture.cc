@@ -191,10 +191,11 @@ std::shared_ptr<Store> OwnServersTest::open(const std::string& url) {
   return open_alone(url, log.sink());
 }
 
-bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call) {
+bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call,
+                     const std::string& and_says) {
   for (const milliseconds patience : {1s, 4s, 16s}) {
     const std::string said = error_of([&] { call(soon(patience)); });
-    if (said.find("0 of 1 replicas") != said.npos) return true;
+    if (said.find("0 of 1 replicas") != said.npos && said.find(and_says) != said.npos) return true;
   }
   return false;
 }

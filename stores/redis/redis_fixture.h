@@ -126,9 +126,10 @@ class OwnServersTest : public ::testing::Test {
   Lines log;
 };
 
-// Whether a call ends because a replica is missing, before its deadline. Where a busy machine
-// missed that moment, it is asked again with more time.
-bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call);
+// Whether a call ends because a replica is missing, before its deadline, and says this too. Where a
+// busy machine missed that moment, it is asked again with more time.
+bool lacks_a_replica(const std::function<void(LocalTime deadline)>& call,
+                     const std::string& and_says = {});
 
 // Opens the store of a URL, with connections of its own.
 std::shared_ptr<Store> open_alone(const std::string& url, const LogSink& log = {});

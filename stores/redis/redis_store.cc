@@ -144,6 +144,7 @@ Answers RedisStore::contend(std::span<const Claim> claims, LocalTime deadline) {
       parts.push_back({i, 1});
     }
   }
+  const LocalTime began = BootClock::now();
   session_->courier->perform(requests, deadline);
   auto place = places.begin();
   for (std::size_t k = 0; k < requests.size(); ++k) {
@@ -163,7 +164,7 @@ Answers RedisStore::contend(std::span<const Claim> claims, LocalTime deadline) {
     }
     if (takes) note_place(its[0], their[0], *place++);
   }
-  give_back(claims, requests, parts, deadline, answers);
+  give_back(claims, requests, parts, began, deadline, answers);
   throw_common(requests);
   return answers;
 }
@@ -184,9 +185,11 @@ void RedisStore::note_place(const Claim& claim, const Answer& answer,
 
 // What was granted, or granted again, and does not count, because too few replicas have it. A
 // release that was not answered may still come, and would end a later term of the same id: then the
-// answer is a grant whose ttl is over, after which nobody claims under this id again.
+// answer is a grant whose ttl is over, after which nobody claims under this id again. Such an
+// answer is no error, so that the log has it.
 void RedisStore::give_back(std::span<const Claim> claims, std::vector<Request>& requests,
-                           const Parts& parts, LocalTime deadline, Answers& answers) const {
+                           const Parts& parts, LocalTime began, LocalTime deadline,
+                           Answers& answers) const {
   std::vector<Request> back;
   std::vector<std::size_t> whose;
   for (std::size_t k = 0; k < requests.size(); ++k) {
@@ -197,13 +200,24 @@ void RedisStore::give_back(std::span<const Claim> claims, std::vector<Request>& 
     }
   }
   if (back.empty()) return;
-  const LocalTime began = BootClock::now();
   session_->courier->perform(back, deadline);
   const auto took = std::chrono::floor<milliseconds>(BootClock::now() - began);
   for (std::size_t i = 0; i < back.size(); ++i) {
-    if (!back[i].error) continue;
     Request& refused = requests[whose[i]];
     const std::size_t at = parts[whose[i]].from;
+    if (!back[i].error) {
+      const std::string why = refused.error->what();
+      refused.error.emplace(refused.error->errc(), why + "; it was given back");
+      answers[at] = *refused.error;
+      said_unheard_ = false;
+      continue;
+    }
+    if (!said_unheard_.exchange(true)) {
+      session_->courier->dialer().log(
+          LogLevel::kWarning,
+          std::string(refused.error->what()) + "; whether it was given back is unknown (" +
+              back[i].error->what() + "): each such claim goes on under another id");
+    }
     const auto spend = [&] {
       Observation seen = read_take(claims[at], refused.reply, where());
       seen.owner.ttl_at = seen.now + took;  // over, counted from before the call

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <span>
@@ -52,7 +53,7 @@ class RedisStore : public Store {
   void note_place(const Claim& claim, const Answer& answer,
                   const Subscriptions::Place& place) const;
   void give_back(std::span<const Claim> claims, std::vector<Request>& requests, const Parts& parts,
-                 LocalTime deadline, Answers& answers) const;
+                 LocalTime began, LocalTime deadline, Answers& answers) const;
   std::set<std::string> scan(std::string_view prefix, std::string_view after, std::size_t limit,
                              LocalTime deadline) const;
   const std::string& where() const { return session_->courier->dialer().where(); }
@@ -60,6 +61,8 @@ class RedisStore : public Store {
   const pid_t process_;
   std::shared_ptr<Session> session_;
   const std::shared_ptr<kit::SharedLog::Ticket> lines_;
+  // That nobody has answered a giving back, until somebody does.
+  mutable std::atomic<bool> said_unheard_{false};
 };
 
 }  // namespace simba::redis
