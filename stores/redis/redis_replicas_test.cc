@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -97,6 +98,48 @@ TEST_F(ReplicasTest, AGrantThatWasSpentWhileItWaitedForReplicasIsALateOneAndNotA
   ASSERT_TRUE(seen.owner.ttl_at);
   EXPECT_GE(*seen.owner.ttl_at - seen.now, 2s) << "it waited for half of the time";
   EXPECT_LE(*seen.owner.ttl_at - seen.now, took) << "nobody is to use it";
+}
+
+// The connections that wait for replicas are others, and what servers say there means the same.
+TEST_F(ReplicasTest, AForgottenScriptIsToldAgainAlsoWhereReplicasAreWaitedFor) {
+  servers::RedisServer master, replica;
+  master.start();
+  replica.start();
+  replica.follow(master);
+  ASSERT_TRUE(eventually([&] { return replica.info("master_link_status") == "up"; }));
+  const auto store = open(master.url("restart-guard=off&replicas=1"));
+  const Token token = take(*store, m, "a~1", 0, 120s, 60s).owner.token;
+  const auto forgets = [&] { ASSERT_EQ(master({"SCRIPT", "FLUSH"}), "OK"); };
+  forgets();
+  EXPECT_EQ(renew(*store, m, "a~1", token, 120s, 60s).owner.token, token);
+  forgets();
+  EXPECT_EQ(take(*store, "other", "a~1").owner.id, "a~1");
+  EXPECT_EQ(replica({"GET", "simba:{other}"}), "a~1");
+}
+
+// It cannot write its snapshot, and so takes nothing: MISCONF.
+TEST_F(ReplicasTest, AServerThatTakesNoWritesSaysSoWithAndWithoutReplicas) {
+  servers::RedisServer server;
+  server.start();
+  const Token token = take(*open(server.url(kUnguarded)), m, "a~1", 0, 300s, 60s).owner.token;
+  std::filesystem::create_directory(server.socket().parent_path() / "dump.rdb");
+  server({"CONFIG", "SET", "save", "3600 1"});
+  server({"BGSAVE"});
+  ASSERT_TRUE(eventually([&] { return server.info("rdb_last_bgsave_status") == "err"; }));
+  const std::string before = server({"PTTL", "simba:{m}"});
+  for (const char* more : {"", "&replicas=1"}) {
+    SCOPED_TRACE(more);
+    const auto store = open(server.url(kUnguarded + std::string(more)));
+    for (const auto& call : std::initializer_list<std::function<void()>>{
+             [&] { take(*store, "other", "a~1", 0, 20s, 10s, soon(4s)); },
+             [&] { renew(*store, m, "a~1", token, 600s, 60s, soon(4s)); }}) {
+      const std::string said = error_of(call);
+      EXPECT_THAT(said, ::testing::StartsWith(Error(Errc::kUnreachable, "").code().message()));
+      EXPECT_THAT(said, HasSubstr("cannot write its snapshot"));
+    }
+  }
+  EXPECT_EQ(server({"EXISTS", "simba:{other}", "simba:{other}:fence"}), "0");
+  EXPECT_LE(std::stoll(server({"PTTL", "simba:{m}"})), std::stoll(before)) << "it was renewed";
 }
 
 // However many takes wait for replicas that say nothing, renewals go out, and count once they
