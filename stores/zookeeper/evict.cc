@@ -30,7 +30,9 @@ void Evict::act(const Line& line) {
         if (me->how_ == Eviction::kFreeNow) {
           me->handle().remove(me->node(name), done);
         } else {
-          me->handle().set(me->container(), name, done);
+          // Of an owner that has gone meanwhile nothing is written: it would replace what names the
+          // next, if that was evicted too.
+          me->handle().set_while(me->node(name), me->container(), name, done);
         }
       });
 }
@@ -43,7 +45,7 @@ Error Evict::not_ours() {
 
 void Evict::done(int code, const std::string& name) {
   if (code != ZOK && code != ZNONODE) return fail(code, "evict the owner");
-  acted_ = true;
+  acted_ = true;  // also where it has gone meanwhile
   if (how_ == Eviction::kFreeNow) session().places().erase(wish().mutex, wish().wire_id);
   if (how_ == Eviction::kKeepLease) session().evict(wish().mutex, name);
   look_again();

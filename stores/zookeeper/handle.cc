@@ -28,22 +28,23 @@ std::unique_ptr<Function> unpack(const void* data) {
 
 const Stat kNoStat{};
 
-// What a request for a transaction has to keep until it is answered.
-struct Transaction {
-  std::vector<std::pair<std::string, int>> versions;
-  std::vector<zoo_op_t> operations;
-  std::vector<zoo_op_result_t> results;
-  Handle::Checked done;
+}  // namespace
 
+// What a request for a transaction has to keep until it is answered.
+struct Handle::Transaction {
+  Transaction(std::size_t size, Checked whose)
+      : operations(size), results(size), done(std::move(whose)) {}
   std::vector<int> codes() const {
     std::vector<int> all;
     all.reserve(results.size());
     for (const zoo_op_result_t& result : results) all.push_back(result.err);
     return all;
   }
-};
 
-}  // namespace
+  std::vector<zoo_op_t> operations;
+  std::vector<zoo_op_result_t> results;
+  Checked done;
+};
 
 Handle::Handle(const std::string& servers, milliseconds timeout, Events events)
     : events_(std::move(events)), process_(getpid()) {
@@ -137,18 +138,6 @@ void Handle::remove(const std::string& path, Done done) {
       [&](int code) { (*unpack<Done>(context))(code); });
 }
 
-void Handle::set(const std::string& path, const std::string& data, Done done) {
-  void* context = pack(done);
-  submit(
-      [&](zhandle_t* zh) {
-        return zoo_aset(
-            zh, path.c_str(), data.data(), static_cast<int>(data.size()), -1,
-            [](int code, const Stat*, const void* packed) { (*unpack<Done>(packed))(code); },
-            context);
-      },
-      [&](int code) { (*unpack<Done>(context))(code); });
-}
-
 void Handle::get(const std::string& path, Watching watching, Got done) {
   void* context = pack(done);
   submit(
@@ -206,17 +195,28 @@ void Handle::sync(const std::string& path, Done done) {
       [&](int code) { (*unpack<Done>(context))(code); });
 }
 
-void Handle::check(std::vector<std::pair<std::string, int>> versions, Checked done) {
-  auto all = std::make_unique<Transaction>();
-  all->versions = std::move(versions);
-  all->operations.resize(all->versions.size());
-  all->results.resize(all->versions.size());
-  all->done = std::move(done);
-  for (std::size_t i = 0; i < all->versions.size(); ++i) {
-    const auto& [path, version] = all->versions[i];
+void Handle::check(const std::vector<std::pair<std::string, int>>& versions, Checked done) {
+  auto all = std::make_unique<Transaction>(versions.size(), std::move(done));
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    const auto& [path, version] = versions[i];
     zoo_check_op_init(&all->operations[i], path.c_str(), version);
   }
-  Transaction* context = all.release();
+  commit(std::move(all));
+}
+
+void Handle::set_while(const std::string& present, const std::string& path, const std::string& data,
+                       Done done) {
+  auto all = std::make_unique<Transaction>(
+      2, [done = std::move(done)](int code, const std::vector<int>&) { done(code); });
+  zoo_check_op_init(&all->operations[0], present.c_str(), -1);
+  zoo_set_op_init(&all->operations[1], path.c_str(), data.data(), static_cast<int>(data.size()), -1,
+                  nullptr);
+  commit(std::move(all));
+}
+
+// What its operations point to is read here, and not again.
+void Handle::commit(std::unique_ptr<Transaction> transaction) {
+  Transaction* context = transaction.release();
   submit(
       [&](zhandle_t* zh) {
         return zoo_amulti(

@@ -3,6 +3,7 @@
 #include <zookeeper/zookeeper.h>
 
 #include <functional>
+#include <memory>
 #include <shared_mutex>
 #include <string>
 #include <utility>
@@ -50,18 +51,22 @@ class Handle {
   void create(const std::string& path, const std::string& data, const ACL_vector& acl, int mode,
               Created done);
   void remove(const std::string& path, Done done);
-  void set(const std::string& path, const std::string& data, Done done);
+  // In one transaction, and only where a node is at `present`.
+  void set_while(const std::string& present, const std::string& path, const std::string& data,
+                 Done done);
   void get(const std::string& path, Watching watching, Got done);
   void children(const std::string& path, GotChildren done);
   void exists(const std::string& path, Done done);
   void sync(const std::string& path, Done done);
   // Compares versions, -1 for any, in one transaction that changes nothing.
-  void check(std::vector<std::pair<std::string, int>> versions, Checked done);
+  void check(const std::vector<std::pair<std::string, int>>& versions, Checked done);
 
  private:
   static void on_event(zhandle_t* zh, int type, int state, const char* path, void* context);
   template <class Call, class Fail>
   void submit(Call call, Fail fail);
+  struct Transaction;
+  void commit(std::unique_ptr<Transaction> transaction);
 
   const Events events_;
   const pid_t process_;

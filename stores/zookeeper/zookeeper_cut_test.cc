@@ -182,6 +182,33 @@ TEST_F(CutOffTest, AnOwnerCutOffIsReleasedBeforeItsSessionEndsOnTheServer) {
   }
 }
 
+// What it read was true when it was read. Meanwhile the next owner came, and was evicted too.
+TEST_F(CutOffTest, AnEvictionOfWhoHasGoneMeanwhileLeavesTheEvictionOfTheNextAlone) {
+  start();
+  put_relay();
+  const auto store = connect_straight(), other = connect_straight(),
+             late = open_alone(options(30s));
+  const Token gone = take(*store, m, "gone~1").owner.token;
+  EXPECT_EQ(observe(*other, m).owner.id, "gone~1");
+  EXPECT_TRUE(observe(*late, m + "-else").is_free()) << "it has a session";
+  Observation next;
+  bool is_done = false;  // of the relay's thread, until the relay is mended
+  relay->lie([&](std::string_view said) {
+    if (!is_done && said.find("gone~1") != said.npos) {
+      is_done = true;
+      release(*store, m, "gone~1");
+      next = take(*store, m, "next~1");
+      other->evict(m, "next~1", next.owner.token, Eviction::kKeepLease, soon());
+    }
+    return std::string(said);
+  });
+  EXPECT_EQ(late->evict(m, "gone~1", gone, Eviction::kKeepLease, soon()).owner.id, "");
+  relay->mend();
+  ASSERT_TRUE(is_done);
+  EXPECT_EQ(raw().data(path(m)), queue().at(0)) << "the container names who was evicted last";
+  EXPECT_EQ(renew(*store, m, "next~1", next.owner.token).owner.id, "");
+}
+
 // Waiters hang on watches; the driver sets them again after each reconnect, all in one request.
 // With SIMBA_TEST_WAITERS=15000 they are more than fit, and those who do not are not live.
 TEST_F(CutOffTest, WaitersHearOfAReleaseAfterAReconnect) {
