@@ -31,11 +31,16 @@ struct SIMBA_EXPORT ZookeeperOptions {
   // is at most 5/6 T - tick, whatever ttl and transition say.
   milliseconds session_timeout{20'000};
   milliseconds tick{2'000};  // the tickTime of the servers, or more
+  // TLS, where the client library was built with it: PEM files, all three or none. The library
+  // takes any certificate of this authority, or of one that the system trusts, whatever host it
+  // names.
+  std::string tls_ca, tls_certificate, tls_key;
 };
 
 // `zookeeper://user:password@host:port,host:port/chroot?session-timeout=20000&tick=2000&base=/simba`
-// and `acl` (open, creator-read, creator), `password-file`. Throws Error (kMisconfigured) for what
-// it does not know; never repeats a value.
+// and `acl` (open, creator-read, creator), `password-file`, and for TLS `tls` (without-host-name),
+// `tls-ca`, `tls-cert` and `tls-key`. Throws Error (kMisconfigured) for what it does not know, and
+// for TLS where the client library has none; never repeats a value.
 SIMBA_EXPORT ZookeeperOptions zookeeper_options(std::string_view url);
 
 // Does not connect: trouble shows in the calls, and they succeed once it has passed. All stores of

@@ -3,12 +3,20 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <system_error>
 
 #include "simba/error.h"
 #include "stores/zookeeper/nodes.h"
+
+#if SIMBA_ZOOKEEPER_TLS
+// Its header says so only where OpenSSL's are included before.
+extern "C" zhandle_t* zookeeper_init_ssl(const char* host, const char* cert, watcher_fn watcher,
+                                         int recv_timeout, const clientid_t* clientid,
+                                         void* context, int flags);
+#endif
 
 namespace simba::zookeeper {
 namespace {
@@ -28,6 +36,19 @@ std::unique_ptr<Function> unpack(const void* data) {
 
 const Stat kNoStat{};
 
+#if SIMBA_ZOOKEEPER_TLS
+// The driver says of a file that it cannot read no more than that there is no connection.
+void check_files(const Handle::Certificates& certificates) {
+  for (const auto& [file, option] :
+       {std::pair(&certificates.authority, "tls-ca"), std::pair(&certificates.own, "tls-cert"),
+        std::pair(&certificates.key, "tls-key")}) {
+    if (std::ifstream(*file)) continue;
+    throw Error(Errc::kMisconfigured,
+                std::string("zookeeper: the file of ") + option + " cannot be read");
+  }
+}
+#endif
+
 }  // namespace
 
 // What a request for a transaction has to keep until it is answered.
@@ -46,16 +67,34 @@ struct Handle::Transaction {
   Checked done;
 };
 
-Handle::Handle(const std::string& servers, milliseconds timeout, Events events)
+Handle::Handle(const std::string& servers, const Certificates& certificates, milliseconds timeout,
+               Events events)
     : events_(std::move(events)), process_(getpid()) {
   const std::unique_lock lock(guard_);
-  zh_ = zookeeper_init2(servers.c_str(), on_event, static_cast<int>(timeout.count()), nullptr, this,
-                        ZOO_NO_LOG_CLIENTENV, discard);
+  zh_ = open(servers, certificates, static_cast<int>(timeout.count()));
   if (zh_) return;
   const int why = errno;
   throw Error(why == EINVAL ? Errc::kMisconfigured : Errc::kUnreachable,
               "zookeeper at " + servers +
                   ": the servers cannot be looked up: " + std::generic_category().message(why));
+}
+
+zhandle_t* Handle::open(const std::string& servers, const Certificates& certificates, int timeout) {
+#if SIMBA_ZOOKEEPER_TLS
+  if (!certificates.authority.empty()) {
+    check_files(certificates);
+    const std::string files =
+        certificates.authority + ',' + certificates.own + ',' + certificates.key;
+    zhandle_t* made = zookeeper_init_ssl(servers.c_str(), files.c_str(), on_event, timeout, nullptr,
+                                         this, ZOO_NO_LOG_CLIENTENV);
+    if (made) zoo_set_log_callback(made, discard);
+    return made;
+  }
+#else
+  static_cast<void>(certificates);  // check_options() lets none through
+#endif
+  return zookeeper_init2(servers.c_str(), on_event, timeout, nullptr, this, ZOO_NO_LOG_CLIENTENV,
+                         discard);
 }
 
 Handle::~Handle() { close(); }

@@ -34,8 +34,15 @@ class Handle {
   using Checked = std::function<void(int code, const std::vector<int>& each)>;
   enum class Watching : bool { kNo, kYes };
 
-  // Throws Error where the driver refuses the servers. Resolves names: may take its time.
-  Handle(const std::string& servers, milliseconds timeout, Events events);
+  // What TLS needs, in PEM: all three, or none for a connection without it.
+  struct Certificates {
+    std::string authority, own, key;
+  };
+
+  // Throws Error where the driver refuses the servers, or a file cannot be read. Resolves names:
+  // may take its time.
+  Handle(const std::string& servers, const Certificates& certificates, milliseconds timeout,
+         Events events);
   ~Handle();
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -62,6 +69,7 @@ class Handle {
   void check(const std::vector<std::pair<std::string, int>>& versions, Checked done);
 
  private:
+  zhandle_t* open(const std::string& servers, const Certificates& certificates, int timeout);
   static void on_event(zhandle_t* zh, int type, int state, const char* path, void* context);
   template <class Call, class Fail>
   void submit(Call call, Fail fail);

@@ -318,7 +318,9 @@ void Session::open() {
   const LocalTime began = BootClock::now();
   try {
     auto handle = std::make_shared<Handle>(
-        options_.servers + options_.chroot, options_.session_timeout,
+        options_.servers + options_.chroot,
+        Handle::Certificates{options_.tls_ca, options_.tls_certificate, options_.tls_key},
+        options_.session_timeout,
         Handle::Events{[this](int state) { on_state(state); },
                        [this](const std::string& path) { on_change(path); }});
     if (!options_.user.empty()) handle->authenticate(options_.user, options_.password);
@@ -422,7 +424,8 @@ Connection::Connection(const ZookeeperOptions& options)
 std::shared_ptr<Connection> Connection::shared(const ZookeeperOptions& options) {
   std::string identity;
   for (const std::string* each :
-       {&options.servers, &options.chroot, &options.base, &options.user, &options.password}) {
+       {&options.servers, &options.chroot, &options.base, &options.user, &options.password,
+        &options.tls_ca, &options.tls_certificate, &options.tls_key}) {
     identity.append(std::to_string(each->size())).append(1, ' ').append(*each).append(1, '\n');
   }
   for (const auto each : {static_cast<milliseconds::rep>(options.acl),

@@ -32,7 +32,7 @@ if(SIMBA_BUILD_TESTS AND NOT SIMBA_SANITIZE STREQUAL thread)
   target_compile_definitions(zookeeper_crowd_test PRIVATE THREADED)
   simba_add_test(NAME zookeeper_store_test
     SOURCES curator_test.cc ensemble_test.cc zookeeper_cut_test.cc zookeeper_fault_test.cc zookeeper_session_test.cc
-            zookeeper_store_test.cc zookeeper_fixture.cc
+            zookeeper_store_test.cc zookeeper_tls_test.cc zookeeper_fixture.cc
     DEPS simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS sleeping TIMEOUT 180 WEIGHT 2)  # they take turns
   target_compile_definitions(zookeeper_store_test PRIVATE THREADED  # shows the driver's blocking calls
     SIMBA_CONTENDER="$<TARGET_FILE:zookeeper_contender>" SIMBA_JAVA_CLASSES="${_classes}")

@@ -1,5 +1,7 @@
 #include "stores/zookeeper/zookeeper_options.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -23,7 +25,31 @@ void check_path(const std::string& what, std::string_view path) {
   }
 }
 
+// The client library takes the files as one list, with commas in between, and needs all of them.
+void check_tls(const ZookeeperOptions& options) {
+  const std::array files{&options.tls_ca, &options.tls_certificate, &options.tls_key};
+  const auto missing =
+      std::count_if(files.begin(), files.end(), [](auto* file) { return file->empty(); });
+  if (missing == 3) return;
+  need_tls("tls-ca");
+  if (missing > 0) refuse("TLS needs tls-ca, tls-cert and tls-key, the client's own too");
+  for (const std::string* file : files) {
+    if (file->find(',') != file->npos) refuse("a file of TLS has a comma in its name");
+  }
+}
+
 }  // namespace
+
+bool has_tls() { return SIMBA_ZOOKEEPER_TLS != 0; }
+
+void need_tls(const std::string& option) {
+  if (has_tls()) return;
+  refuse(option +
+         " asks for TLS, and the client library of this build has none (libzookeeper_mt without "
+         "zookeeper_init_ssl, as Debian ships it): leave it out and use a tunnel (stunnel, "
+         "WireGuard) or a private network, or build Simba with a libzookeeper_mt that was built "
+         "with OpenSSL");
+}
 
 void check_options(const ZookeeperOptions& options) {
   using Acl = ZookeeperOptions::Acl;
@@ -37,6 +63,7 @@ void check_options(const ZookeeperOptions& options) {
   }
   const bool is_open = options.acl == Acl::kOpen || options.acl == Acl::kAutomatic;
   if (options.user.empty() && !is_open) refuse("an acl of creator or creator-read needs a user");
+  check_tls(options);
 }
 
 }  // namespace simba::zookeeper

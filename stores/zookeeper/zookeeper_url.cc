@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::string_view kWhose = "zookeeper URL";
 constexpr std::string_view kScheme = "zookeeper:";
-constexpr std::array<std::string_view, 6> kNames{"session-timeout", "tick", "base", "acl",
-                                                 "password-file",   "tls"};
+constexpr std::array<std::string_view, 9> kNames{"session-timeout", "tick", "base",   "acl",
+                                                 "password-file",   "tls",  "tls-ca", "tls-cert",
+                                                 "tls-key"};
 constexpr std::array<std::string_view, 4> kAcls{"automatic", "open", "creator-read", "creator"};
 
 std::string read_password(const std::string& file) {
@@ -27,6 +28,19 @@ std::string read_password(const std::string& file) {
   }
   if (password.empty()) kit::refuse_url(kWhose, "the password-file is empty");
   return password;
+}
+
+void set_tls(ZookeeperOptions& options, const std::string& name, const std::string& value) {
+  zookeeper::need_tls(name);
+  if (name == "tls" && value != "without-host-name") {
+    kit::refuse_url(
+        kWhose,
+        "tls is without-host-name: ZooKeeper's client library looks whether an authority "
+        "signed the server's certificate, and not for which host");
+  }
+  if (name == "tls-ca") options.tls_ca = value;
+  if (name == "tls-cert") options.tls_certificate = value;
+  if (name == "tls-key") options.tls_key = value;
 }
 
 void set(ZookeeperOptions& options, std::string_view query, const std::string& name,
@@ -44,11 +58,8 @@ void set(ZookeeperOptions& options, std::string_view query, const std::string& n
     const auto* const it = std::find(kAcls.begin(), kAcls.end(), value);
     if (it == kAcls.end()) kit::refuse_url(kWhose, "acl is open, creator-read or creator");
     options.acl = static_cast<ZookeeperOptions::Acl>(it - kAcls.begin());
-  } else if (name == "tls") {
-    kit::refuse_url(
-        kWhose,
-        "this build speaks to ZooKeeper without TLS: leave out tls, and use a tunnel or a "
-        "private network");
+  } else if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+    set_tls(options, name, value);
   } else {
     kit::refuse_parameter(kWhose, query, name, kNames);
   }
@@ -63,6 +74,15 @@ void set_credentials(ZookeeperOptions& options, std::string_view credentials) {
   if (colon != credentials.npos) {
     options.password = kit::percent_decoded(kWhose, credentials.substr(colon + 1));
   }
+}
+
+// Files without the word that says what they are worth, or the word without them.
+void check_tls(const ZookeeperOptions& options, const kit::Query& parameters) {
+  const bool is_named = std::any_of(parameters.begin(), parameters.end(),
+                                    [](const auto& each) { return each.first == "tls"; });
+  const bool has_files = !(options.tls_ca + options.tls_certificate + options.tls_key).empty();
+  if (is_named == has_files) return;
+  kit::refuse_url(kWhose, "TLS needs tls=without-host-name, tls-ca, tls-cert and tls-key");
 }
 
 std::string with_port(std::string_view server) {
@@ -108,6 +128,7 @@ ZookeeperOptions zookeeper_options(std::string_view url) {
   }
   if (!authority.empty()) options.servers = servers_of(authority);
   for (const auto& [name, value] : parameters) set(options, query, name, value);
+  check_tls(options, parameters);
   zookeeper::check_options(options);
   return options;
 }

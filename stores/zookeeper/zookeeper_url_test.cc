@@ -5,11 +5,13 @@
 #include <fstream>
 
 #include "simba/zookeeper.h"
+#include "stores/zookeeper/zookeeper_options.h"
 
 namespace simba {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Acl = ZookeeperOptions::Acl;
@@ -83,9 +85,32 @@ TEST(ZookeeperUrl, SaysWhatIsWrongAndWhatWasMeant) {
   EXPECT_THAT(why("zookeeper://a?acl=creator"), HasSubstr("needs a user"));
 }
 
-TEST(ZookeeperUrl, WithTlsIsRefusedAndNotSpokenToWithoutIt) {
-  EXPECT_THAT(why("zookeeper://a?tls=ca.pem"),
-              HasSubstr("this build speaks to ZooKeeper without TLS"));
+TEST(ZookeeperUrl, WithTlsIsRefusedWhereTheClientLibraryHasNoneAndNotSpokenToWithoutIt) {
+  if (zookeeper::has_tls()) GTEST_SKIP() << "the client library of this build has TLS";
+  for (const std::string option : {"tls", "tls-ca", "tls-cert", "tls-key"}) {
+    EXPECT_THAT(why("zookeeper://a?" + option + "=x"),
+                AllOf(HasSubstr(option + " asks for TLS"), HasSubstr("zookeeper_init_ssl"),
+                      HasSubstr("use a tunnel")));
+  }
+  ZookeeperOptions options;
+  options.tls_key = "key.pem";
+  EXPECT_THROW(open_zookeeper(options), Error);
+}
+
+TEST(ZookeeperUrl, WithTlsNamesAllFilesAndSaysThatNoHostNameIsLookedAt) {
+  if (!zookeeper::has_tls()) GTEST_SKIP() << "the client library of this build has no TLS";
+  const std::string files = "tls-ca=ca.pem&tls-cert=own.pem&tls-key=own.key";
+  const auto options = zookeeper_options("zookeeper://a?tls=without-host-name&" + files);
+  EXPECT_EQ(options.tls_ca, "ca.pem");
+  EXPECT_EQ(options.tls_certificate, "own.pem");
+  EXPECT_EQ(options.tls_key, "own.key");
+  EXPECT_THAT(why("zookeeper://a?" + files), HasSubstr("needs tls=without-host-name"));
+  EXPECT_THAT(why("zookeeper://a?tls=without-host-name"),
+              HasSubstr("tls-ca, tls-cert and tls-key"));
+  EXPECT_THAT(why("zookeeper://a?tls=full&" + files), HasSubstr("not for which host"));
+  EXPECT_THAT(why("zookeeper://a?tls=without-host-name&tls-ca=ca.pem"), HasSubstr("tls-key"));
+  EXPECT_THAT(why("zookeeper://a?tls=without-host-name&tls-ca=a,b&tls-cert=c&tls-key=d"),
+              HasSubstr("comma"));
 }
 
 TEST(ZookeeperUrl, IsNeverRepeatedWithItsPassword) {
