@@ -5,6 +5,7 @@
 
 #include "stores/postgres/connection.h"
 #include "stores/postgres/postgres_fixture.h"
+#include "stores/postgres/schema.h"
 #include "stores/postgres/statements.h"
 
 // What this store does with its table, on a real server.
@@ -135,6 +136,30 @@ TEST_F(PostgresStoreTest, TheServersLimitIsBelowTheDeadlineOfEachCall) {
   // What fails takes its limit with it.
   EXPECT_NE(error_of([&] { connection.run(ours[1], {}, BootClock::now() + 200s); }), "none");
   EXPECT_GT(limit_in(200s), 150s);
+}
+
+// What a server that does not run on Linux calls itself is shown by a function of that name.
+TEST_F(PostgresStoreTest, TheServerLooksForItsClientWhereItsSystemCanTell) {
+  if (std::stoi(admin()("SHOW server_version_num")) < 140'000) GTEST_SKIP() << "not before 14";
+  make_user();
+  const std::string schema = table + "_elsewhere";
+  const auto interval = [&] {
+    Endpoint endpoint(options(user));
+    const kit::StopSignal never;
+    Connection connection(endpoint, never);
+    prepare_connection(connection, {}, soon());
+    return std::string(
+        connection.execute("SHOW client_connection_check_interval", soon()).text(0, 0));
+  };
+  const bool is_linux = admin()("SELECT version() LIKE '%linux%'") == "t";
+  EXPECT_EQ(interval(), is_linux ? "1s" : "0");
+  admin()("CREATE SCHEMA " + schema);
+  admin()("GRANT USAGE ON SCHEMA " + schema + " TO " + user);
+  admin()("CREATE FUNCTION " + schema + ".version() RETURNS text STABLE LANGUAGE sql AS " +
+          "$$ SELECT 'PostgreSQL 17.2 on x86_64-windows, compiled by msvc-19.42.34435' $$");
+  admin()("ALTER ROLE " + user + " SET search_path = " + schema + ", pg_catalog, public");
+  EXPECT_EQ(interval(), "0");
+  admin()("DROP SCHEMA " + schema + " CASCADE");
 }
 
 // The rows of an answer come before the commit, which may still fail: a deferred constraint here, a
