@@ -138,6 +138,36 @@ TEST_F(PostgresStoreTest, TheServersLimitIsBelowTheDeadlineOfEachCall) {
   EXPECT_GT(limit_in(200s), 150s);
 }
 
+// Each row tells the transaction that wrote it, and which of its statements.
+TEST_F(PostgresStoreTest, ABatchOfClaimsIsOneStatement) {
+  const auto store = open();
+  std::vector<std::string> names;
+  for (int i = 0; i < 40; ++i) names.push_back("batch-" + std::to_string(100 + i));
+  std::vector<Claim> claims;
+  for (const std::string& name : names) claims.push_back({name, "a~1", 0, 0, 10min, 10min});
+  const auto statements = [&](const std::string& owner) {
+    return admin()("SELECT count(*), count(DISTINCT (xmin::text, cmin::text)) FROM " + table +
+                   " WHERE owner_id = '" + owner + "'");
+  };
+  const auto send = [&] {
+    const Answers answers = store->contend(claims, soon());
+    for (std::size_t i = 0; i < claims.size(); ++i) {
+      claims[i].token = observed(answers.at(i)).owner.token;
+    }
+  };
+  send();
+  EXPECT_EQ(statements("a~1"), "40|1") << "new ones";
+  const std::string taken = writes();
+  send();
+  EXPECT_EQ(statements("a~1"), "40|1") << "renewals";
+  EXPECT_NE(writes(), taken);
+  store->release(claims, soon());
+  EXPECT_EQ(statements(""), "40|1") << "releases";
+  for (Claim& claim : claims) claim = {claim.mutex, "b~1", 0, 0, 10min, 10min};
+  send();
+  EXPECT_EQ(statements("b~1"), "40|1") << "free ones";
+}
+
 // What a server that does not run on Linux calls itself is shown by a function of that name.
 TEST_F(PostgresStoreTest, TheServerLooksForItsClientWhereItsSystemCanTell) {
   if (std::stoi(admin()("SHOW server_version_num")) < 140'000) GTEST_SKIP() << "not before 14";
