@@ -41,6 +41,14 @@ constexpr std::array kMeanings{
             "URL, or put a pooler in between"},
     Meaning{"53100", Errc::kUnreachable, "the server's disk is full; nothing was changed"},
     Meaning{"53", Errc::kUnreachable, "the server lacks memory or room"},
+    // A claim notifies nobody, so that only releases and evictions hear it.
+    Meaning{
+        "54000", Errc::kUnreachable,
+        "nothing was changed: a limit of the server was met, most likely that its queue of "
+        "notifications is full. A session that listens and leaves its transaction open holds it "
+        "up: SELECT pg_notification_queue_usage() tells how full, SELECT pid, xact_start FROM "
+        "pg_stat_activity ORDER BY xact_start tells who; let that transaction end, or end it by "
+        "pg_terminate_backend()"},
     Meaning{"55P03", Errc::kTimeout,
             "somebody else held a lock on the row or the table; nothing was changed (pg_locks "
             "tells who)"},

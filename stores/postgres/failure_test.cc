@@ -21,6 +21,8 @@ TEST(PostgresFailure, OfAnAttemptToConnectIsKnownByItsSqlState) {
            Row{"connection failed: FATAL:  3D000: no such database\nLOCATION:  x, y.c:1",
                Errc::kMisconfigured},
            Row{"failed: FATAL:  53300: sorry, too many clients already", Errc::kUnreachable},
+           Row{"failed: ERROR:  54000: too many notifications in the NOTIFY queue",
+               Errc::kUnreachable},
            Row{"failed: FATAL:  57P03: the database system is starting up", Errc::kUnreachable},
            Row{"failed: Connection refused\n\tIs the server running?", Errc::kUnreachable},
            Row{"failed: SSL error: certificate verify failed", Errc::kMisconfigured},
@@ -42,7 +44,7 @@ TEST(PostgresFailure, KnowsWhichErrorsSpoilAConnection) {
   for (const char* state : {"57P01", "57P02", "25006", "26000", "0A000", "08006", ""}) {
     EXPECT_TRUE(breaks_connection(state)) << state;
   }
-  for (const char* state : {"55P03", "57014", "40001", "42501", "53100", "23505"}) {
+  for (const char* state : {"55P03", "57014", "40001", "42501", "53100", "23505", "54000"}) {
     EXPECT_FALSE(breaks_connection(state)) << state;
   }
 }

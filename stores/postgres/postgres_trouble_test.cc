@@ -125,6 +125,47 @@ TEST_F(PostgresTroubleTest, AServerThatOnlyReads) {
   EXPECT_TRUE(eventually([&] { return can_take(*store); }));
 }
 
+// The queue holds gigabytes, so a trigger says in its place what the server says of it: when a
+// transaction that notifies commits.
+TEST_F(PostgresTroubleTest, AFullQueueOfNotificationsHoldsUpReleasesAndNothingElse) {
+  make_table();
+  const auto store = open();
+  const Claim brief{"brief", "a~1", 0, 0, 1s, 1s};
+  const Claim lasting{"held", "a~1", 0, 0, 10min, 10min};
+  const Token token = observed(store->contend({&lasting, 1}, soon()).at(0)).owner.token;
+  const Token short_token = observed(store->contend({&brief, 1}, soon()).at(0)).owner.token;
+  admin()("CREATE FUNCTION " + table +
+          "_full() RETURNS trigger LANGUAGE plpgsql AS "
+          "$$ BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' "
+          "USING ERRCODE = '54000'; END $$");
+  admin()("CREATE CONSTRAINT TRIGGER full_queue AFTER UPDATE ON " + table +
+          " DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.owner_id = '') "
+          "EXECUTE FUNCTION " +
+          table + "_full()");
+  const auto is_advice =
+      AllOf(StartsWith("the store cannot be reached"), HasSubstr("pg_notification_queue_usage()"),
+            HasSubstr("pg_terminate_backend()"), HasSubstr("54000"));
+  EXPECT_THAT(error_of([&] { release(*store, "brief", "a~1", short_token); }), is_advice);
+  EXPECT_THAT(error_of([&] { release(*store, "held", "a~1", token); }), is_advice);
+  EXPECT_THAT(error_of([&] {
+                static_cast<void>(store->evict("held", "a~1", token, Eviction::kKeepLease, soon()));
+              }),
+              is_advice);
+  EXPECT_EQ(renew(*store, "held", "a~1", token, 10min, 10min).owner.token, token);
+  EXPECT_TRUE(eventually([&] { return take(*store, "brief", "b~1").owner.id == "b~1"; }))
+      << "the lease runs out by itself";
+  const Client client(store);
+  {
+    const Contender contender(client, "other", lease(1s, 1s));
+    EXPECT_TRUE(eventually([&] { return contender.is_owner(); }));
+  }
+  const Contender next(client, "other", lease(1s, 1s));
+  EXPECT_TRUE(eventually([&] { return next.is_owner(); })) << "contention goes on";
+  admin()("DROP FUNCTION " + table + "_full() CASCADE");
+  release(*store, "held", "a~1", token);
+  EXPECT_TRUE(observe(*store, "held").is_free());
+}
+
 TEST_F(PostgresTroubleTest, AnOwnerWhoseServerOnlyReadsFromNowOnLosesItsTermInTime) {
   prepare_user();
   const Afflicted contender(open(user));
