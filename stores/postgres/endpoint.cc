@@ -81,7 +81,21 @@ std::map<std::string, std::string> parse(const std::string& conninfo) {
   return found;
 }
 
+// Which servers the environment (or the service that it names) speaks of: libpq would take all of
+// them for each of ours.
+void add_hosts(std::map<std::string, std::string>& keywords) {
+  const std::unique_ptr<PQconninfoOption, void (*)(PQconninfoOption*)> defaults(PQconndefaults(),
+                                                                                PQconninfoFree);
+  for (const PQconninfoOption* each = defaults.get(); each && each->keyword; ++each) {
+    const std::string_view name = each->keyword;
+    if (!each->val || (name != "host" && name != "hostaddr" && name != "port")) continue;
+    const bool is_built_in = each->compiled && std::string_view(each->val) == each->compiled;
+    if (!is_built_in) keywords.try_emplace(each->keyword, each->val);
+  }
+}
+
 void add_defaults(std::map<std::string, std::string>& keywords) {
+  add_hosts(keywords);
   // The environment does not weaken it: a value given here counts more.
   keywords.try_emplace("sslmode", "verify-full");
   keywords.try_emplace("gssencmode", "disable");
@@ -91,7 +105,7 @@ void add_defaults(std::map<std::string, std::string>& keywords) {
   keywords.try_emplace("keepalives_interval", "5");
   keywords.try_emplace("keepalives_count", "3");
   keywords.try_emplace("tcp_user_timeout", "20000");
-  if (keywords["host"].find(',') != std::string::npos) {
+  if ((keywords["host"] + keywords["hostaddr"]).find(',') != std::string::npos) {
     keywords.try_emplace("target_session_attrs", "read-write");
   }
   keywords["client_encoding"] = "UTF8";

@@ -1,6 +1,7 @@
 #include <libpq-fe.h>
 
 #include <cstdlib>
+#include <map>
 #include <thread>
 
 #include "simba/locker.h"
@@ -49,6 +50,58 @@ TEST_F(PostgresServerTest, OfSeveralHostsTheOneThatWritesIsFound) {
       ",127.0.0.1:" + std::to_string(server->port()) + "/postgres?sslmode=disable";
   const auto store = open_postgres(options(url));
   EXPECT_EQ(take(*store, "held", "a~1").owner.id, "owner~1");
+}
+
+// Set while this lives.
+class Environment {
+ public:
+  explicit Environment(std::map<std::string, std::string> values) : values_(std::move(values)) {
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody else reads it yet
+    for (const auto& [name, value] : values_) setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto& [name, value] : values_)
+      unsetenv(name.c_str());  // NOLINT(concurrency-mt-unsafe)
+  }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const std::map<std::string, std::string> values_;
+};
+
+TEST_F(PostgresServerTest, OfTheHostsOfTheEnvironmentTheOneThatWritesIsFound) {
+  start();
+  take(*open(), "held", "owner~1");
+  PostgresServer standby;
+  standby.become_standby();
+  standby.start();
+  const servers::Port nobody;
+  const Environment named(
+      {{"PGHOST", "127.0.0.1,127.0.0.1,127.0.0.1"},
+       {"PGPORT", std::to_string(nobody.number()) + ',' + std::to_string(standby.port()) + ',' +
+                      std::to_string(server->port())},
+       {"PGUSER", "postgres"}});
+  const auto store = open_postgres(options("postgresql:///postgres?sslmode=disable"));
+  EXPECT_EQ(take(*store, "held", "a~1").owner.id, "owner~1");
+  EXPECT_TRUE(can_take(*store));
+}
+
+// After a failover: the one that wrote is gone, the one that did not is its successor.
+TEST_F(PostgresServerTest, OfSeveralHostsTheOneThatWritesIsFoundAgainWhenItIsAnother) {
+  start();
+  PostgresServer successor;
+  successor.become_standby();
+  successor.start();
+  const auto store = open_postgres(
+      options("postgresql://postgres@127.0.0.1:" + std::to_string(server->port()) +
+              ",127.0.0.1:" + std::to_string(successor.port()) + "/postgres?sslmode=disable"));
+  ASSERT_TRUE(can_take(*store));
+  server->crash();
+  Admin admin(successor.url());
+  admin("SELECT pg_promote()");
+  EXPECT_TRUE(eventually([&] { return can_take(*store, "after"); }, kLongPatience));
+  EXPECT_EQ(observe(*open_postgres(options(successor.url())), "after").owner.id, "a~1");
 }
 
 class PgBouncerTest : public PostgresServerTest {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "simba/postgres.h"
 #include "stores/postgres/endpoint.h"
 
@@ -69,6 +71,30 @@ TEST(PostgresUrl, NamesHostsOneByOneAndThenWantsTheOneThatWrites) {
   EXPECT_EQ(endpoint.where(), "a:1,b:2/app");
   EXPECT_THAT(keywords_of("postgresql://a/app"),
               Not(Contains(Pair("target_session_attrs", "read-write"))));
+}
+
+TEST(PostgresUrl, TakesTheHostsOfTheEnvironmentWhereItNamesNone) {
+  // NOLINTBEGIN(concurrency-mt-unsafe)
+  setenv("PGHOST", "a,b", 1);
+  setenv("PGPORT", "1,2", 1);
+  const Endpoint endpoint(postgres_options("postgresql:///app"));
+  const std::string own = Endpoint(postgres_options("postgresql://c:3/app")).where();
+  unsetenv("PGHOST");
+  unsetenv("PGPORT");
+  setenv("PGHOSTADDR", "10.0.0.1,10.0.0.2", 1);
+  const Endpoint addresses(postgres_options("postgresql:///app"));
+  unsetenv("PGHOSTADDR");
+  // NOLINTEND(concurrency-mt-unsafe)
+  EXPECT_EQ(endpoint.where(), "a:1,b:2/app");
+  EXPECT_EQ(own, "c:3/app");
+  ASSERT_EQ(endpoint.candidates().size(), 2U);
+  EXPECT_THAT(endpoint.candidates()[1],
+              AllOf(Contains(Pair("host", "b")), Contains(Pair("port", "2")),
+                    Contains(Pair("target_session_attrs", "read-write"))));
+  ASSERT_EQ(addresses.candidates().size(), 2U);
+  EXPECT_THAT(addresses.candidates()[0],
+              AllOf(Contains(Pair("hostaddr", "10.0.0.1")),
+                    Contains(Pair("target_session_attrs", "read-write"))));
 }
 
 TEST(PostgresUrl, SaysWhatIsWrongAndWhatWasMeant) {
