@@ -385,7 +385,14 @@ Places::Hearing Places::watch_node(std::string_view mutex, std::string_view wire
   unwatch(*entry);
   entry->deaf = !has_room(path);
   if (entry->deaf) return Hearing::kFull;
-  entry->watched = &*watched_.emplace(std::move(path), entry);
+  const auto [from, to] = watched_.equal_range(path);
+  const auto given_up = std::find_if(from, to, [](const auto& each) { return !each.second; });
+  if (given_up != to) {
+    given_up->second = entry;
+    entry->watched = &*given_up;
+  } else {
+    entry->watched = &*watched_.emplace(std::move(path), entry);
+  }
   entry->missed = false;
   return Hearing::kNew;
 }

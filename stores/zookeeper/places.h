@@ -206,7 +206,8 @@ class Places {
   std::unordered_map<Key, Entry> entries_;                 // guarded by guard_
   std::set<std::pair<LocalTime, Entry*>> by_end_;          // guarded by guard_
   std::unordered_set<Entry*, NodeHash, NodeEqual> nodes_;  // guarded by guard_
-  // "MUTEX/NODE" to waiters; null: nobody waits for it any more, but it is still watched.
+  // "MUTEX/NODE" to waiters; null: nobody waits for it any more, but it is still watched. Who comes
+  // next takes its place, so that no node stands here more often than it had waiters at once.
   Watched watched_;                           // guarded by guard_
   std::size_t watched_bytes_ = 0;             // guarded by guard_
   std::unordered_map<Key, unsigned> early_;   // guarded by guard_; watches without a place

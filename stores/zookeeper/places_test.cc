@@ -1,6 +1,7 @@
 #include "stores/zookeeper/places.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 
@@ -226,6 +227,26 @@ TEST_F(PlacesTest, AHintBeforeTheWatchIsNotLost) {
   places.add_watch(key);
   EXPECT_TRUE(places.take_missed(key));
   EXPECT_FALSE(places.take_missed(key));
+}
+
+// Behind an owner that stays for months, everybody who waited for a while would stay with it.
+TEST_F(PlacesTest, WhoGaveUpWaitingLeavesNothingBehind) {
+  const auto wait_and_give_up = [&](int i) {
+    const std::string id = "w~" + std::to_string(i);
+    const Places::Key key = Places::key("m", id);
+    places.add_watch(key);
+    places.add({"m", id, "n" + std::to_string(1'000'000 + i), 7, 1}, 1min, now);
+    EXPECT_EQ(places.watch_node("m", id, "n0"), Places::Hearing::kNew);
+    places.drop_watch(key, now);
+    places.erase("m", id);
+  };
+  wait_and_give_up(0);
+  const std::size_t before = mallinfo2().uordblks;
+  for (int i = 1; i < 20'000; ++i) wait_and_give_up(i);
+  EXPECT_LT(mallinfo2().uordblks, before + 100'000);
+  places.add(place("b", "n1"), 1min, now);
+  EXPECT_EQ(places.watch_node("m", "b", "n0"), Places::Hearing::kNew);
+  EXPECT_EQ(places.changed("m", "n0"), Keys{"m/b"});
 }
 
 TEST(PlacesLimit, NoMoreNodesAreWatchedThanAServerTakesBackAfterAReconnect) {

@@ -205,6 +205,32 @@ TEST_F(FaultTest, WhatTheServerSendsForAHandOverIsTheSameForFewAndForManyWaiters
   EXPECT_LE(sent_for_one(m + "-many", 60), few + 2);
 }
 
+// A watch cannot be taken back from a server that stays connected, but each is of a node, and a
+// waiter that gives up takes its node with it: what is left is the one of the owner's node.
+TEST_F(FaultTest, WatchesOfWaitersThatGaveUpDoNotGrowInNumber) {
+  start();
+  const auto owner = connect_straight(), store = open_alone(options(30s));
+  const auto watches = [&] {
+    const std::string all = server->ask("wchs");
+    const std::size_t at = all.find("Total watches:");
+    return at == std::string::npos ? -1 : std::stoi(all.substr(at + 14));
+  };
+  take(*owner, m, "owner~1");
+  const auto id = [](int i) { return "w~" + std::to_string(i); };
+  std::vector<std::unique_ptr<Watch>> crowd;
+  for (int i = 0; i < 300; ++i) {
+    crowd.push_back(store->watch(m, id(i), [] {}));
+    EXPECT_EQ(take(*store, m, id(i)).owner.id, "owner~1");
+    if (i % 10 != 9) continue;  // ten at a time, who give up from the front, or from the back
+    for (int k = 0; k < 10; ++k) release(*store, m, id(i % 20 == 9 ? i - 9 + k : i - k));
+    crowd.clear();
+  }
+  EXPECT_TRUE(eventually([&] { return watches() == 1; })) << watches();
+  EXPECT_EQ(queue().size(), 1U);
+  release(*owner, m, "owner~1");
+  EXPECT_TRUE(eventually([&] { return watches() == 0; })) << watches();
+}
+
 TEST_F(FaultTest, AServerWithoutQuorumGivesAnErrorAndThenAMutex) {
   servers::ZooKeeperSettings settings;
   settings.tick = 200ms;
