@@ -280,7 +280,9 @@ bool Attack::fail_over() {
   const std::size_t fault = outcome_.faults.size();
   outcome_.faults.push_back({FaultKind::kFailover, -1, now, now + kElection});
   const auto kill = [this, fault] {
+    const LocalTime before = BootClock::now();
     target_.server->kill();
+    outcome_.faults.at(fault).kill = {before, BootClock::now()};
     await_heir(fault, BootClock::now() + kElection);
   };
   if (target_.server->hold_back && dice_.chance(0.5)) {

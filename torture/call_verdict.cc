@@ -20,6 +20,17 @@ std::vector<Period> periods(const Outcome& outcome, FaultKind kind, nanoseconds 
   return found;
 }
 
+// What was forgotten had been granted before the kill, so its lease is over one lease after it.
+std::vector<Period> forgetful(const Plan& plan, const Outcome& outcome) {
+  std::vector<Period> found;
+  for (const Fault& fault : outcome.faults) {
+    const bool was_killed = fault.kill.begin <= fault.kill.end;
+    if (fault.kind == FaultKind::kFailover && was_killed)
+      found.push_back({fault.kill.begin, fault.kill.end + plan.lease()});
+  }
+  return found;
+}
+
 }  // namespace
 
 LeaseRules lease_rules(const Plan& plan, const Outcome& outcome, bool forgets) {
@@ -27,8 +38,7 @@ LeaseRules lease_rules(const Plan& plan, const Outcome& outcome, bool forgets) {
   LeaseRules rules;
   rules.allowance = allowance(plan);
   rules.queues = store.queues;
-  // By then the lease of what was forgotten is over.
-  if (forgets) rules.forgets = periods(outcome, FaultKind::kFailover, plan.lease());
+  if (forgets) rules.forgets = forgetful(plan, outcome);
   if (store.may_forget_release) {
     // By then its lease is over, also where the clock was set back meanwhile (by a third at most).
     const nanoseconds longest = plan.lease() + plan.lease() / 3;

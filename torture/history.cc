@@ -16,9 +16,9 @@ std::string by(const Who& who) {
   return "client " + std::to_string(who.client) + " with token " + std::to_string(who.token);
 }
 
-// All records with one rank that count for a rule: what is needed of them is two of their ends.
+// All records with one rank that count for a rule: what is needed of them is some of their ends.
 struct Evidence {
-  LocalTime first_end = LocalTime::max();
+  LocalTime first_begin = LocalTime::max(), first_end = LocalTime::max();
   LocalTime last_begin = LocalTime::min();
   Who first, last;
 };
@@ -34,6 +34,7 @@ ByRank<Rank> gather(const History& history, const RankOf& rank_of) {
       const std::optional<Rank> rank = rank_of(record);
       if (!rank) continue;
       Evidence& evidence = found[*rank];
+      evidence.first_begin = std::min(evidence.first_begin, record.before);
       if (record.after < evidence.first_end) {
         evidence.first_end = record.after;
         evidence.first = {lane.client, record.token};
@@ -60,7 +61,8 @@ void check_order(const History& history, const ByRank<Rank>& found, const std::s
       into.push_back({promise,
                       history.mutex + ": " + by(evidence.last) + did + ' ' +
                           std::to_string(late.count()) + " us after " + by(earliest->first),
-                      evidence.last_begin, earliest->first_end});
+                      evidence.last_begin, earliest->first_end, evidence.last.token,
+                      evidence.first_begin});
     }
     if (earliest == nullptr || evidence.first_end < earliest->first_end) earliest = &evidence;
   }

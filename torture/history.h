@@ -45,6 +45,9 @@ struct Violation {
   LocalTime at{};
   // Of P4: when the term was first seen to be over. Of an order: when what comes later had ended.
   LocalTime since{};
+  // Of P1 and P1b: whose ownership outlived a newer one, and when it was first seen.
+  Token superseded = 0;
+  LocalTime first_seen{};
 };
 
 // Between two looks at a term that is over and was not told so yet. Of the time in between so much

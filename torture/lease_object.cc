@@ -58,9 +58,15 @@ bool LeaseObject::fits(const Op& op, LeaseState& state, bool& is_late) const {
   return false;
 }
 
-bool LeaseObject::may_be(const std::vector<Period>& periods, LocalTime begun, LocalTime now) const {
+bool LeaseObject::may_be(const Period& period, const Op& op, LocalTime now) {
+  return period.begin <= now && op.before <= period.end;
+}
+
+// A lease that ends later was promised after the kill, by the server that leads since then.
+bool LeaseObject::may_forget(const LeaseState& state, const Op& op, LocalTime now) const {
+  const std::vector<Period>& periods = history_.rules.forgets;
   return std::any_of(periods.begin(), periods.end(), [&](const Period& period) {
-    return period.begin <= now && begun <= period.end;
+    return may_be(period, op, now) && state.end <= period.end;
   });
 }
 
@@ -88,12 +94,12 @@ int LeaseObject::term_of(const Op& op, const LeaseState& state) const {
 
 // A term that has been: a server forgot what came after it, or that it was released.
 bool LeaseObject::reach_back(LeaseState& state, int term, const Op& op, LocalTime now) const {
-  const LeaseRules& rules = history_.rules;
+  const std::vector<Period>& revives = history_.rules.revives;
   const bool is_last = term + 1 == static_cast<int>(state.made) && state.owner == kNobody;
-  if (state.owner != kUnknown && !may_be(rules.forgets, op.before, now) &&
-      !(is_last && may_be(rules.revives, op.before, now))) {
-    return false;
-  }
+  const bool may_revive =
+      is_last && std::any_of(revives.begin(), revives.end(),
+                             [&](const Period& period) { return may_be(period, op, now); });
+  if (state.owner != kUnknown && !may_revive && !may_forget(state, op, now)) return false;
   state.owner = term;
   state.end = kAlways;
   state.limit = kNever;
@@ -104,7 +110,7 @@ bool LeaseObject::reach(LeaseState& state, int term, const Op& op, LocalTime now
   if (term < static_cast<int>(state.made)) return reach_back(state, term, op, now);
   while (true) {
     const bool was_unknown = state.owner == kUnknown;
-    if (!can_be_free(state, now) && !may_be(history_.rules.forgets, op.before, now)) return false;
+    if (!can_be_free(state, now) && !may_forget(state, op, now)) return false;
     const bool takes_itself =
         op.kind == Op::Kind::kGrant && op.takes && static_cast<int>(state.made) == term;
     if (!takes_itself && history_.terms[state.made].unheard_from > now) {
@@ -128,7 +134,7 @@ void LeaseObject::after(const Op& op, const LeaseState& state, LocalTime now,
     next.owner = owner;
     into.push_back(next);
   };
-  const bool can_forget = may_be(history_.rules.forgets, op.before, now);
+  const bool can_forget = may_forget(state, op, now);
   switch (op.kind) {
     case Op::Kind::kGrant:
       if (state.owner == op.term || !reach(next, op.term, op, now)) return;

@@ -51,7 +51,9 @@ class LeaseObject {
   bool is_in_time(const Op& op, const LeaseState& state) const;
   static void prolong(const Op& op, LeaseState& state);
   bool can_be_free(const LeaseState& state, LocalTime now) const;
-  bool may_be(const std::vector<Period>& periods, LocalTime begun, LocalTime now) const;
+  static bool may_be(const Period& period, const Op& op, LocalTime now);
+  // Of the lease that runs, and of what was done since it was granted.
+  bool may_forget(const LeaseState& state, const Op& op, LocalTime now) const;
   // Makes `term` the owner, and before it those of smaller tokens that were not yet.
   bool reach(LeaseState& state, int term, const Op& op, LocalTime now) const;
   bool reach_back(LeaseState& state, int term, const Op& op, LocalTime now) const;

@@ -63,7 +63,9 @@ struct Period {
 struct LeaseRules {
   nanoseconds allowance{};  // so much sooner by our clock a lease may end: what clocks may be off
   bool queues = false;      // a take that was not granted may be granted later, unasked
-  std::vector<Period> forgets;  // what was acknowledged may be forgotten by then
+  // From the kill of a server to the end of the longest lease that it can have promised: what it
+  // had acknowledged may be forgotten.
+  std::vector<Period> forgets;
   std::vector<Period> revives;  // a release that was acknowledged may be undone by then
   struct Step {
     LocalTime at{};

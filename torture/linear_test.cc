@@ -300,6 +300,26 @@ TEST(LinearTest, AFailoverThatForgetsExcusesTheOwnerAndNoToken) {
   EXPECT_EQ(order(forgotten, rules), Found::kNone) << "it was before the failover";
 }
 
+TEST(LinearTest, AFailoverThatForgetsForgetsNothingThatCameAfterIt) {
+  LeaseRules rules = strict();
+  rules.forgets = {{at(100), at(100) + kLease}};
+  EXPECT_EQ(order({granted(90, 91, kAnn, 7), granted(200, 201, kBob, 8)}, rules), Found::kFound);
+  EXPECT_EQ(order({granted(110, 111, kAnn, 7), granted(200, 201, kBob, 8)}, rules), Found::kNone);
+  EXPECT_EQ(
+      order({granted(90, 91, kAnn, 7), renewed(110, 111, kAnn, 7), granted(200, 201, kBob, 8)},
+            rules),
+      Found::kNone)
+      << "who leads now knew the owner";
+  EXPECT_EQ(
+      order({granted(90, 91, kAnn, 7), released(95, 96, kAnn, 7), seen(200, 201, kAnn, 7)}, rules),
+      Found::kFound)
+      << "its release is forgotten";
+  EXPECT_EQ(order({granted(110, 111, kAnn, 7), released(120, 121, kAnn, 7),
+                   granted(130, 131, kBob, 8), seen(200, 201, kAnn, 7)},
+                  rules),
+            Found::kNone);
+}
+
 TEST(LinearTest, AReleaseThatACrashTookBackBringsItsTermAgainAndNoOther) {
   LeaseRules rules = strict();
   rules.revives = {{at(5), at(1'000)}};

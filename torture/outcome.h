@@ -34,6 +34,9 @@ struct Fault {
   int client = -1;  // -1: the server
   LocalTime begin{}, end{};
   nanoseconds by{};  // of a step of the clock
+  // Of a failover: just before and just after the kill of the server that led. It begins sooner,
+  // where the others were held back, and ends when the server is back.
+  Period kill{LocalTime::max(), LocalTime::min()};
 };
 
 // What was asked of the store and answered, of one mutex.

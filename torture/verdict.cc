@@ -79,13 +79,30 @@ std::string gap_text(const Outcome& outcome, const Gap& gap) {
          " of it), the harness itself was held up for " + print(outcome.held_up) + " at most";
 }
 
-// Two owners, and a failover can have forgotten the first of them: the other one was first seen
-// after it, and the first owned for at most a lease from then on.
-bool is_forgotten(const Violation& violation, const Plan& plan, const Outcome& outcome) {
+// When it was first known of a term: it was seen, or the claim that it was granted was sent. Who is
+// stopped just then looks at it later.
+LocalTime first_known(const Violation& violation, const History& history, const Outcome& outcome) {
+  LocalTime known = violation.first_seen;
+  for (const CallHistory& calls : outcome.calls) {
+    if (calls.mutex != history.mutex) continue;
+    for (const Call& call : calls.calls) {
+      if (call.is_granted() && call.owner_token == violation.superseded)
+        known = std::min(known, call.before);
+    }
+  }
+  return known;
+}
+
+// Two owners, and a failover can have forgotten the older one: the server that granted it was
+// killed since then, the newer one was first seen after that, and the lease of the older one, which
+// nobody could renew any more, was not over yet.
+bool is_forgotten(const Violation& violation, const History& history, const Plan& plan,
+                  const Outcome& outcome) {
   if (!outcome.forgets || !violation.promise.starts_with("P1")) return false;
+  const LocalTime known = first_known(violation, history, outcome);
   return std::any_of(outcome.faults.begin(), outcome.faults.end(), [&](const Fault& fault) {
-    return fault.kind == FaultKind::kFailover && violation.since >= fault.begin &&
-           violation.at <= fault.end + plan.lease();
+    return fault.kind == FaultKind::kFailover && known < fault.kill.end &&
+           violation.since >= fault.kill.begin && violation.at <= fault.kill.end + plan.lease();
   });
 }
 
@@ -102,7 +119,7 @@ void judge_safety(const History& history, const Plan& plan, const Outcome& outco
   constexpr int kMost = 5;
   std::map<std::string, int> told;
   for (Violation& violation : check(history)) {
-    if (is_forgotten(violation, plan, outcome)) {
+    if (is_forgotten(violation, history, plan, outcome)) {
       ++verdict.forgotten;
     } else if (is_excused(violation, outcome)) {
       ++verdict.late_requests;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "torture/call_verdict.h"
 #include "torture/moments.h"
 #include "torture/outcome.h"
 
@@ -15,6 +16,23 @@ using Timing = Verdict::Timing;
 
 Record look(int ms, Token token) {
   return {at(ms), at(ms + 1), token, token, 0, Record::Kind::kLook, true, true};
+}
+
+Call granted(int ms, std::uint64_t id, Token token) {
+  Call call;
+  call.before = at(ms);
+  call.after = at(ms + 1);
+  call.id = call.owner = id;
+  call.owner_token = token;
+  call.lease = call.left = 1'500ms;
+  call.answer = Call::Answer::kOwned;
+  call.client = static_cast<int>(id);
+  return call;
+}
+
+// The server that led was killed at the first of the two.
+Fault failover(int begin, int end) {
+  return {FaultKind::kFailover, -1, at(begin), at(end), {}, {at(begin), at(begin + 1)}};
 }
 
 // Two clients, one mutex; faults end at 1 s; the unfenced register has lost a write.
@@ -113,14 +131,14 @@ TEST_F(VerdictTest, WhatWasPossibleAndNeverHappenedWasNotAttacked) {
   EXPECT_FALSE(judge(plan, outcome).holds());
   EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
               HasSubstr("1 stop before a write; NO kill, NO failover: nothing is shown"));
-  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.faults.push_back(failover(400, 450));
   outcome.faults.push_back({FaultKind::kKill, 0, at(400), at(450)});
   outcome.failovers_seen = 1;
   EXPECT_TRUE(judge(plan, outcome).holds());
 }
 
 TEST_F(VerdictTest, AFailoverAfterWhichNobodyElseLedWasNone) {
-  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.faults.push_back(failover(400, 450));
   EXPECT_FALSE(judge(plan, outcome).holds());
   outcome.failovers_seen = 1;
   EXPECT_TRUE(judge(plan, outcome).holds());
@@ -128,7 +146,7 @@ TEST_F(VerdictTest, AFailoverAfterWhichNobodyElseLedWasNone) {
 
 TEST_F(VerdictTest, TwoOwnersAreCountedWhereAFailoverMayForgetAndBreakP1ElseAndLater) {
   lane(0).records.push_back(look(700, 5));  // 6 was seen at 500
-  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.faults.push_back(failover(400, 450));
   outcome.failovers_seen = 1;
   EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P1") << "nothing may be forgotten";
   outcome.forgets = true;
@@ -136,8 +154,8 @@ TEST_F(VerdictTest, TwoOwnersAreCountedWhereAFailoverMayForgetAndBreakP1ElseAndL
   EXPECT_EQ(judge(plan, outcome).forgotten, 2U) << "P1 and P1b";
   EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
               HasSubstr("what they forgot made two owners 2 times"));
-  lane(0).records.back() = look(1'960, 5);
-  EXPECT_FALSE(judge(plan, outcome).holds()) << "a lease after the failover it is over";
+  lane(0).records.back() = look(1'920, 5);
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "a lease after the kill it is over";
   lane(0).records.back() = look(390, 5);
   lane(1).records.front() = look(380, 6);
   EXPECT_FALSE(judge(plan, outcome).holds()) << "before the failover nothing was forgotten";
@@ -145,14 +163,48 @@ TEST_F(VerdictTest, TwoOwnersAreCountedWhereAFailoverMayForgetAndBreakP1ElseAndL
   EXPECT_FALSE(judge(plan, outcome).holds()) << "nor was who had come by then";
 }
 
+TEST_F(VerdictTest, AFailoverForgetsNothingThatCameAfterTheKill) {
+  outcome.forgets = true;
+  outcome.faults.push_back(failover(400, 700));
+  outcome.failovers_seen = 1;
+  lane(0).records.front() = look(410, 5);
+  lane(0).records.at(1) = look(800, 5);
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P1") << "both of the new server";
+  outcome.calls = {{"m", {granted(399, 1, 4)}}};
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P1") << "another token";
+  outcome.calls = {{"m", {granted(399, 1, 5)}}};
+  EXPECT_TRUE(judge(plan, outcome).holds()) << "it stood still when it was granted the mutex";
+}
+
+TEST_F(VerdictTest, AFailoverForgetsFromItsKillOnAndNotSinceTheStandbyWasHeldBack) {
+  outcome.forgets = true;
+  lane(0).records.push_back(look(700, 5));  // 6 was seen at 500
+  Fault fault = failover(600, 800);
+  fault.begin = at(400);
+  outcome.faults.push_back(fault);
+  outcome.failovers_seen = 1;
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P1");
+  EXPECT_TRUE(lease_rules(plan, outcome, true).forgets.at(0).begin == at(600));
+  EXPECT_TRUE(lease_rules(plan, outcome, true).forgets.at(0).end == at(601) + plan.lease());
+  outcome.faults.back().kill = Fault{}.kill;
+  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P1") << "nobody was killed";
+  EXPECT_TRUE(lease_rules(plan, outcome, true).forgets.empty());
+}
+
 TEST_F(VerdictTest, WhatIsForgivenHidesNothingThatIsNot) {
   outcome.forgets = true;
-  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
   outcome.failovers_seen = 1;
-  lane(0).records = {look(500, 60)};
-  for (Token token = 8; token < 58; ++token)
-    lane(1).records.push_back(look(700 + static_cast<int>(token), token));
-  Record same = look(900, 60);
+  lane(0).records.clear();
+  lane(1).records = {look(1'500, 200)};
+  for (int i = 0; i < 50; ++i) {
+    const Token token = static_cast<Token>(8 + 2 * i);
+    const int ms = 300 + 10 * i;
+    lane(0).records.push_back(look(ms, token));
+    outcome.faults.push_back(failover(ms + 2, ms + 9));
+    lane(1).records.push_back(look(ms + 4, token + 1));
+    lane(0).records.push_back(look(ms + 6, token));
+  }
+  Record same = look(900, 107);
   same.term = 99;
   lane(1).records.push_back(same);
   const Verdict verdict = judge(plan, outcome);
@@ -175,7 +227,7 @@ TEST_F(VerdictTest, OfEachPromiseNoMoreThanAnybodyReads) {
 
 TEST_F(VerdictTest, AFailoverThatForgetsExcusesNoToken) {
   outcome.forgets = true;
-  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.faults.push_back(failover(400, 450));
   outcome.failovers_seen = 1;
   Record same = look(700, 6);
   same.term = 99;
@@ -223,18 +275,6 @@ TEST_F(VerdictTest, ANotebookThatIsFullIsNoProof) {
   EXPECT_FALSE(judge(plan, outcome).holds());
 }
 
-Call granted(int ms, std::uint64_t id, Token token) {
-  Call call;
-  call.before = at(ms);
-  call.after = at(ms + 1);
-  call.id = call.owner = id;
-  call.owner_token = token;
-  call.lease = call.left = 1'500ms;
-  call.answer = Call::Answer::kOwned;
-  call.client = static_cast<int>(id);
-  return call;
-}
-
 TEST_F(VerdictTest, CallsThatHaveNoOrderBreakTheRun) {
   outcome.calls = {{"m", {granted(100, 1, 5)}}};
   EXPECT_TRUE(judge(plan, outcome).holds());
@@ -267,7 +307,7 @@ TEST_F(VerdictTest, AMutexOfWhichNoCallWasNotedDownIsNoProof) {
 
 TEST_F(VerdictTest, WhatAFailoverForgotIsCounted) {
   outcome.calls = {{"m", {granted(100, 1, 5), granted(600, 2, 6)}}};
-  outcome.faults.push_back({FaultKind::kFailover, -1, at(400), at(450)});
+  outcome.faults.push_back(failover(400, 450));
   outcome.failovers_seen = 1;
   EXPECT_EQ(judge(plan, outcome).violations.size(), 1U);
   outcome.forgets = true;
