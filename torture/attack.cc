@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "torture/call_verdict.h"
+#include "torture/telling.h"
 
 namespace simba::torture {
 namespace {
@@ -376,11 +377,19 @@ bool Attack::is_broken(const std::string& promise) {
     return !verdict.violations.empty();
   }
   for (const History& history : crowd_.histories()) {
+    if (promise == "P4" && is_told_late(history)) return true;
     for (const Violation& violation : check(history)) {
       if (violation.promise == promise) return true;
     }
   }
   return false;
+}
+
+bool Attack::is_told_late(const History& history) const {
+  const std::vector<LateTelling> found = late_tellings(history, heartbeat_.stalls());
+  return std::any_of(found.begin(), found.end(), [](const LateTelling& telling) {
+    return telling.kind != LateTelling::Kind::kStalled;
+  });
 }
 
 // Longer than the bound, and than what the machine stood still: a mutex that has no owner by then

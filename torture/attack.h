@@ -50,6 +50,7 @@ class Attack {
   bool sees_step(nanoseconds by) const;
   void lay_ambush();
   bool is_broken(const std::string& promise);
+  bool is_told_late(const History& history) const;
   bool has_owners(LocalTime since) const;
   void await_owners(LocalTime since);
   std::uint64_t lost() const;

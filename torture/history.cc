@@ -99,37 +99,6 @@ void check_ends(const History& history, std::vector<Violation>& into) {
   }
 }
 
-// A term that is over, and that was not told so up to now.
-struct Untold {
-  LocalTime since{}, last{};
-  nanoseconds running{};
-};
-
-void check_requests(const History& history, std::vector<Violation>& into) {
-  constexpr nanoseconds kPromised = milliseconds{50};
-  for (const Lane& lane : history.lanes) {
-    std::map<std::uint64_t, Untold> all;
-    for (const Record& record : lane.records) {
-      if (record.kind != Record::Kind::kLook || record.is_owner || record.is_told) continue;
-      const auto [it, is_new] =
-          all.try_emplace(record.term, Untold{record.after, record.after, {}});
-      Untold& untold = it->second;
-      if (is_new || untold.running > kPromised) continue;  // said once
-      untold.running += std::clamp<nanoseconds>(record.before - untold.last, {}, kOverPace);
-      untold.last = record.after;
-      if (untold.running <= kPromised) continue;
-      const auto by_the_clock =
-          std::chrono::duration_cast<milliseconds>(record.before - untold.since);
-      into.push_back({"P4",
-                      history.mutex + ": " + by({lane.client, record.token}) +
-                          " was not told within 50 ms of running time (" +
-                          std::to_string(by_the_clock.count()) +
-                          " ms by the clock) that it owns no more",
-                      record.before, untold.since});
-    }
-  }
-}
-
 void check_tokens(const History& history, std::vector<Violation>& into) {
   std::map<Token, std::uint64_t> terms;
   for (const Lane& lane : history.lanes) {
@@ -165,7 +134,6 @@ std::vector<Violation> check(const History& history) {
   check_order(history, gather<Token>(history, owner), "P1b", " is owner", found);
   check_tokens(history, found);
   check_order(history, gather<LocalTime>(history, applied), "P3", " has written", found);
-  check_requests(history, found);
   check_ends(history, found);
   return found;
 }

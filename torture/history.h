@@ -26,6 +26,9 @@ struct Record {
   Kind kind = Kind::kLook;
   bool is_in_ttl = false, is_owner = false;  // of a look: what the library answered
   bool is_told = false;                      // of a look: lost() was requested
+  // Of a look that says so, late: how long those that tell it had waited for a processor since the
+  // first look that said that the term is over (run_queue.h).
+  nanoseconds waited{};
 };
 
 struct Lane {
@@ -48,11 +51,8 @@ struct Violation {
   // Of P1 and P1b: whose ownership outlived a newer one, and when it was first seen.
   Token superseded = 0;
   LocalTime first_seen{};
+  bool is_of_time = false;  // what was promised came, too late
 };
-
-// Between two looks at a term that is over and was not told so yet. Of the time in between so much
-// counts as running time: for longer a client sleeps only when it is stopped, or others run.
-inline constexpr milliseconds kOverPace{5};
 
 // The rules, each by every pair of records that could break it:
 //   P1, P1b  once a look that said yes has ended, none with a smaller token that says yes may begin
@@ -60,11 +60,9 @@ inline constexpr milliseconds kOverPace{5};
 //   P3       once a fenced write of a term was applied, none of an earlier term may begin and be
 //            applied. Which term is earlier is told by when each was first seen to own, not by the
 //            tokens: the register goes by those itself
-//   P4       once a look has said that a term owns no more, none that begins 50 ms of running time
-//            later says that lost() was not requested
 //   R4       once a look has said that a term owns no more, none says that it does
 // P1 and P2 together say that the terms can be put in one order, in which each begins when the one
-// before has ended and has a larger token: the history is that of a mutex.
+// before has ended and has a larger token: the history is that of a mutex. P4 is in telling.h.
 std::vector<Violation> check(const History& history);
 
 // A term, as far as looks that said `is_in_ttl` show it.

@@ -90,26 +90,6 @@ TEST(HistoryTest, ATermThatOwnsAgainBreaksR4) {
       << "renewed after its ttl";
 }
 
-TEST(HistoryTest, ATermThatIsOverAndNotToldSoBreaksP4) {
-  const auto over = [](int from, int every, int looks) {
-    std::vector<Record> records{look(0, 1, 7)};
-    for (int i = 0; i < looks; ++i) {
-      records.push_back(owner_only(from + i * every, from + i * every, 7));
-      records.back().is_owner = false;
-    }
-    return records;
-  };
-  EXPECT_EQ(promises({{0, over(10, 5, 11)}}), Broken{}) << "for 50 ms";
-  EXPECT_EQ(promises({{0, over(10, 5, 30)}}), Broken{"P4"}) << "once";
-  EXPECT_EQ(promises({{0, over(10, 1'000, 11)}}), Broken{}) << "it was stopped, or others ran";
-  const auto found = check({"m", {{0, over(10, 5, 30)}}});
-  EXPECT_EQ(found.at(0).since, at(10));
-  EXPECT_EQ(found.at(0).at, at(65));
-  std::vector<Record> told = over(10, 5, 30);
-  for (std::size_t i = 5; i < told.size(); ++i) told[i].is_told = true;
-  EXPECT_EQ(promises({{0, told}}), Broken{});
-}
-
 TEST(HistoryTest, AnUnfencedWriteOverANewerOneIsLost) {
   const History history{"m",
                         {{0,

@@ -15,6 +15,7 @@ set(_breaks_token_drawn_when_asked P3)
 set(_breaks_token_stays P2)
 set(_breaks_wire_ids_repeat P2)
 set(_breaks_late_stop_request P4)
+set(_breaks_no_stop_request P4)
 # No promise, but clients end badly.
 set(_breaks_dies_at_the_end end)
 set(_breaks_throws_no_error_of_ours end)
@@ -45,6 +46,9 @@ foreach(_name token_stays unconditional_release upsert_without_its_where)
     COMMAND simba_tortured_${_name} --store sqlite --seconds 150 --slack 1 --must-break LIN)
   set_tests_properties(torture/PlantedCalls.${_name} PROPERTIES LABELS attack TIMEOUT 300)
 endforeach()
+# What comes late is a matter of time, what never comes one of safety.
+set_tests_properties(torture/Planted.late_stop_request PROPERTIES FAIL_REGULAR_EXPRESSION "never told|safety +broken")
+set_tests_properties(torture/Planted.no_stop_request PROPERTIES FAIL_REGULAR_EXPRESSION "safety +no promise broken")
 # All that it breaks is late: only who compares the answers sees it.
 set_tests_properties(torture/Planted.release_that_frees_nothing PROPERTIES FAIL_REGULAR_EXPRESSION "  (P1b?|P2|P3|R4|P6) +torture-")
 # Nothing else is wrong with it: only who compares the order of the owners sees it.

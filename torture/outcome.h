@@ -9,6 +9,7 @@
 #include "torture/history.h"
 #include "torture/linear.h"
 #include "torture/plan.h"
+#include "torture/stall.h"
 #include "torture/store_rules.h"
 
 namespace simba::torture {
@@ -47,14 +48,6 @@ struct CallHistory {
   bool is_cut = false;               // because a log was full
 };
 
-// The machine stood still until then: a thread that wanted to run could not.
-struct Stall {
-  LocalTime at{};
-  nanoseconds length{};
-};
-// How long it did between the two.
-nanoseconds stood_still(const std::vector<Stall>& stalls, LocalTime from, LocalTime until);
-
 // What happened in a run.
 struct Outcome {
   LocalTime began{}, calm_since{}, owners_killed{}, ended{};
@@ -74,7 +67,8 @@ struct Outcome {
 };
 
 // What follows from it. Safety is never voided; a verdict on time is, where the machine stood still
-// for at least as long as an owner was late. Any later than that breaks P6.
+// for at least as long as an owner, or a stop request, was late. Any later than that breaks P6 or
+// P4.
 struct Verdict {
   enum class Timing { kInTime, kLate, kVoid, kNotJudged };
 
@@ -84,7 +78,12 @@ struct Verdict {
   nanoseconds longest_takeover{};  // after the faults, and after the owners' death, of any mutex
   Gap longest_gap;                 // at any time
   int without_owner = 0;           // mutexes that nobody owned after the faults
-  int late_requests = 0;           // to stop, while the machine stood still
+  struct Tellings {                // requests to stop, of those who had lost (P4)
+    int late = 0, never = 0;
+    int stalled = 0;        // late, as the machine stood still
+    nanoseconds longest{};  // running time, of those that were late
+  };
+  Tellings tellings;
   std::size_t terms = 0, clean_stalls = 0;
   std::uint64_t looks = 0;
   Writes writes;

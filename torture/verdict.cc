@@ -6,6 +6,7 @@
 
 #include "torture/call_verdict.h"
 #include "torture/outcome.h"
+#include "torture/telling.h"
 
 namespace simba::torture {
 namespace {
@@ -69,6 +70,21 @@ std::string timing_text(const Outcome& outcome, const Verdict& verdict) {
          print(verdict.bound) + ')';
 }
 
+std::string tellings_text(const Verdict::Tellings& tellings) {
+  std::string text;
+  if (tellings.late > 0) {
+    text += ", " + std::to_string(tellings.late) + " stop requests came late, after up to " +
+            print(tellings.longest) + " of running time";
+  }
+  if (tellings.stalled > 0) {
+    text += ", " + std::to_string(tellings.stalled) +
+            " stop requests were late while the machine stood still";
+  }
+  if (tellings.never > 0)
+    text += ", " + std::to_string(tellings.never) + " stop requests never came";
+  return text;
+}
+
 // Whose it was: of one mutex, of the store's (then many had none), of the machine's, or our own.
 std::string gap_text(const Outcome& outcome, const Gap& gap) {
   const nanoseconds still = stood_still(outcome.stalls, gap.begin, gap.begin + gap.length);
@@ -106,26 +122,57 @@ bool is_forgotten(const Violation& violation, const History& history, const Plan
   });
 }
 
-// A stop request that was late while the machine stood still.
-bool is_excused(const Violation& violation, const Outcome& outcome) {
-  return violation.promise == "P4" &&
-         stood_still(outcome.stalls, violation.since, violation.at) > nanoseconds{0};
+void make_void(Verdict& verdict) {
+  if (verdict.timing == Verdict::Timing::kInTime) verdict.timing = Verdict::Timing::kVoid;
 }
 
 // No more of a mutex and a promise than anybody reads: so one that is broken a thousand times hides
 // no other, and neither does what is forgiven.
+class Told {
+ public:
+  explicit Told(Verdict& verdict) : verdict_(verdict) {}
+  void add(Violation violation) {
+    constexpr int kMost = 5;
+    if (++told_[violation.promise] <= kMost) verdict_.violations.push_back(std::move(violation));
+  }
+
+ private:
+  Verdict& verdict_;
+  std::map<std::string, int> told_;
+};
+
 void judge_safety(const History& history, const Plan& plan, const Outcome& outcome,
                   Verdict& verdict) {
-  constexpr int kMost = 5;
-  std::map<std::string, int> told;
+  Told told(verdict);
   for (Violation& violation : check(history)) {
     if (is_forgotten(violation, history, plan, outcome)) {
       ++verdict.forgotten;
-    } else if (is_excused(violation, outcome)) {
-      ++verdict.late_requests;
-      if (verdict.timing == Verdict::Timing::kInTime) verdict.timing = Verdict::Timing::kVoid;
-    } else if (++told[violation.promise] <= kMost) {
-      verdict.violations.push_back(std::move(violation));
+    } else {
+      told.add(std::move(violation));
+    }
+  }
+}
+
+// P4: that somebody is told at all is a matter of safety, how soon one of time.
+void judge_tellings(const History& history, const Outcome& outcome, Verdict& verdict) {
+  Told never(verdict), late(verdict);
+  Verdict::Tellings& tellings = verdict.tellings;
+  for (LateTelling& telling : late_tellings(history, outcome.stalls)) {
+    switch (telling.kind) {
+      case LateTelling::Kind::kNever:
+        ++tellings.never;
+        never.add(std::move(telling.violation));
+        break;
+      case LateTelling::Kind::kStalled:
+        ++tellings.stalled;
+        make_void(verdict);
+        break;
+      case LateTelling::Kind::kLate:
+        ++tellings.late;
+        tellings.longest = std::max(tellings.longest, telling.running);
+        verdict.timing = Verdict::Timing::kLate;
+        late.add(std::move(telling.violation));
+        break;
     }
   }
 }
@@ -141,31 +188,23 @@ void judge_time(const History& history, const Outcome& outcome, LocalTime since,
   verdict.longest_takeover = std::max(verdict.longest_takeover, waited);
   if (took && waited <= verdict.bound) return;
   if (took && waited <= verdict.bound + excused) {
-    if (verdict.timing == Verdict::Timing::kInTime) verdict.timing = Verdict::Timing::kVoid;
+    make_void(verdict);
     return;
   }
   verdict.timing = Verdict::Timing::kLate;
-  verdict.violations.push_back(
-      {"P6",
-       history.mutex + (took ? ": nobody owned it for " : ": nobody owned it again, for ") +
-           print(waited) + " after " + what + ", of which the machine stood still for " +
-           print(excused),
-       since + verdict.bound});
+  Violation late{"P6",
+                 history.mutex +
+                     (took ? ": nobody owned it for " : ": nobody owned it again, for ") +
+                     print(waited) + " after " + what + ", of which the machine stood still for " +
+                     print(excused),
+                 since + verdict.bound};
+  late.is_of_time = true;
+  verdict.violations.push_back(std::move(late));
 }
 
 }  // namespace
 
 std::string_view to_string(FaultKind kind) { return kNames.at(static_cast<std::size_t>(kind)); }
-
-nanoseconds stood_still(const std::vector<Stall>& stalls, LocalTime from, LocalTime until) {
-  nanoseconds sum{0};
-  for (const Stall& stall : stalls) {
-    const nanoseconds within =
-        std::min(until, stall.at) - std::max<LocalTime>(from, stall.at - stall.length);
-    sum += std::max(within, nanoseconds{0});
-  }
-  return sum;
-}
 
 Verdict judge(const Plan& plan, const Outcome& outcome) {
   Verdict verdict;
@@ -183,6 +222,7 @@ Verdict judge(const Plan& plan, const Outcome& outcome) {
   }
   for (const History& history : outcome.histories) {
     judge_safety(history, plan, outcome, verdict);
+    judge_tellings(history, outcome, verdict);
     const Writes written = writes(history);
     verdict.writes.fenced += written.fenced;
     verdict.writes.refused += written.refused;
@@ -218,7 +258,7 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
   }
   const bool is_safe = std::all_of(verdict.violations.begin(), verdict.violations.end(),
                                    [](const Violation& violation) {
-                                     return violation.promise == "P6" || violation.promise == "end";
+                                     return violation.is_of_time || violation.promise == "end";
                                    });
   line("safety", is_safe ? "no promise broken" : "broken, see above");
   line("witness", "the unfenced register lost " + std::to_string(verdict.writes.lost) + " of " +
@@ -226,14 +266,10 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
                       std::to_string(verdict.writes.refused) +
                       (verdict.sees_the_bug ? "" : ": THE HARNESS IS BLIND, nothing is shown"));
   line("calls", calls_text(verdict));
-  const std::string late = verdict.late_requests > 0
-                               ? ", " + std::to_string(verdict.late_requests) +
-                                     " stop requests were late while the machine stood still"
-                               : "";
   const std::string stalls = std::to_string(outcome.stalls.size()) + " stalls of the machine, " +
                              std::to_string(verdict.clean_stalls) + " of them after the faults";
   line("timing", std::string(name_of(verdict.timing)) + ": " + timing_text(outcome, verdict) +
-                     ", " + stalls + late);
+                     ", " + stalls + tellings_text(verdict.tellings));
   if (verdict.clock_steps > 0) {
     line("clock", std::to_string(verdict.steps_seen) + " of " +
                       std::to_string(verdict.clock_steps) + " steps read back from the server" +
@@ -281,7 +317,10 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
                               {"held_up_s", seconds(outcome.held_up)},
                               {"stalls", outcome.stalls.size()},
                               {"stalls_after_faults", verdict.clean_stalls},
-                              {"late_stop_requests_excused", verdict.late_requests},
+                              {"late_stop_requests", verdict.tellings.late},
+                              {"late_stop_requests_excused", verdict.tellings.stalled},
+                              {"latest_stop_request_s", seconds(verdict.tellings.longest)},
+                              {"missing_stop_requests", verdict.tellings.never},
                               {"unfenced_writes", verdict.writes.unfenced},
                               {"unfenced_lost", verdict.writes.lost},
                               {"fenced_writes", verdict.writes.fenced},

@@ -5,6 +5,7 @@
 #include "torture/call_verdict.h"
 #include "torture/moments.h"
 #include "torture/outcome.h"
+#include "torture/telling.h"
 
 namespace simba::torture {
 namespace {
@@ -255,19 +256,68 @@ TEST_F(VerdictTest, AClientThatEndsBadlyFailsTheRunAndIsQuoted) {
   EXPECT_THAT(text, HasSubstr("no promise broken"));
 }
 
-TEST_F(VerdictTest, AStopRequestThatIsLateIsExcusedWhileTheMachineStandsStill) {
-  for (int i = 0; i < 30; ++i) {
-    lane(1).records.push_back(look(2'000 + 5 * i, 7));
-    lane(1).records.back().is_in_ttl = lane(1).records.back().is_owner = false;
+// Client 1's term is over, and so many looks say that it was not told so.
+void end_untold(Lane& lane, int looks, bool is_told) {
+  for (int i = 0; i <= looks; ++i) {
+    if (i == looks && !is_told) return;
+    Record over = look(2'000 + 6 * i, 7);
+    over.is_in_ttl = over.is_owner = false;
+    over.is_told = i == looks;
+    lane.records.push_back(over);
   }
-  EXPECT_EQ(judge(plan, outcome).violations.at(0).promise, "P4");
-  outcome.stalls = {{at(1'900), 150ms}};
+}
+
+TEST_F(VerdictTest, AStopRequestThatIsLateIsAMatterOfTimeAndFailsTheRun) {
+  end_untold(lane(1), 30, true);
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_EQ(verdict.violations.at(0).promise, "P4");
+  EXPECT_EQ(verdict.timing, Timing::kLate);
+  EXPECT_FALSE(verdict.holds());
+  EXPECT_EQ(verdict.tellings.late, 1);
+  const std::string text = as_text({}, plan, outcome, verdict);
+  EXPECT_THAT(text, HasSubstr("no promise broken"));
+  EXPECT_THAT(text, HasSubstr("1 stop requests came late, after up to 0.14 s of running time"));
+  const auto json = nlohmann::json::parse(as_json({}, plan, outcome, verdict));
+  EXPECT_EQ(json["late_stop_requests"], 1);
+  EXPECT_EQ(json["late_stop_requests_excused"], 0);
+  EXPECT_EQ(json["missing_stop_requests"], 0);
+  EXPECT_EQ(json["timing"], "late");
+}
+
+TEST_F(VerdictTest, AStallExcusesALateStopRequestByItsOwnLengthAndNoMore) {
+  end_untold(lane(1), 30, true);
+  outcome.stalls = {{at(1'990), 150ms}};
   EXPECT_FALSE(judge(plan, outcome).holds()) << "it stood still before";
-  outcome.stalls = {{at(2'150), 150ms}};
-  EXPECT_TRUE(judge(plan, outcome).holds());
-  EXPECT_EQ(judge(plan, outcome).timing, Timing::kVoid);
-  EXPECT_THAT(as_text({}, plan, outcome, judge(plan, outcome)),
+  outcome.stalls = {{at(2'120), 20ms}};
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "and for less than it was late";
+  outcome.stalls = {{at(2'150), 120ms}};
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_TRUE(verdict.holds());
+  EXPECT_EQ(verdict.timing, Timing::kVoid);
+  EXPECT_THAT(as_text({}, plan, outcome, verdict),
               HasSubstr("1 stop requests were late while the machine stood still"));
+  EXPECT_EQ(
+      nlohmann::json::parse(as_json({}, plan, outcome, verdict))["late_stop_requests_excused"], 1);
+}
+
+TEST_F(VerdictTest, ABusyMachineNeitherVoidsNorFailsIt) {
+  end_untold(lane(1), 30, true);
+  lane(1).records.back().waited = 130ms;
+  EXPECT_EQ(judge(plan, outcome).timing, Timing::kInTime);
+  EXPECT_TRUE(judge(plan, outcome).holds());
+}
+
+TEST_F(VerdictTest, AStopRequestThatNeverComesIsAMatterOfSafetyAndNotExcused) {
+  end_untold(lane(1), kMostOverLooks, false);
+  outcome.stalls = {{at(10'000), 9s}};
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_EQ(verdict.violations.at(0).promise, "P4");
+  EXPECT_EQ(verdict.tellings.never, 1);
+  EXPECT_EQ(verdict.timing, Timing::kInTime);
+  const std::string text = as_text({}, plan, outcome, verdict);
+  EXPECT_THAT(text, HasSubstr("broken, see above"));
+  EXPECT_THAT(text, HasSubstr("1 stop requests never came"));
+  EXPECT_EQ(nlohmann::json::parse(as_json({}, plan, outcome, verdict))["missing_stop_requests"], 1);
 }
 
 TEST_F(VerdictTest, ANotebookThatIsFullIsNoProof) {

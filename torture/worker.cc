@@ -26,6 +26,8 @@
 #include "torture/plan.h"
 #include "torture/pulse.h"
 #include "torture/recording_store.h"
+#include "torture/run_queue.h"
+#include "torture/telling.h"
 
 namespace simba::torture {
 namespace {
@@ -119,17 +121,29 @@ class Worker {
     look_until_told(term);
   }
 
-  // A term that is over is told so soon; how soon is judged by these looks.
+  // A term that is over is told so soon; how soon is judged by these looks, and by how long those
+  // that tell it waited for a processor. Of one that still waits the kernel does not say it yet.
   void look_until_told(const Term& term) {
-    constexpr int kMost = 40;
-    for (int i = 0; i < kMost; ++i) {
-      const Record seen = look(term);
-      if (seen.is_owner || seen.is_told) return;
+    Record seen = look(term);
+    if (seen.is_owner || seen.is_told) return;
+    const LocalTime since = seen.after;
+    const RunQueue before = RunQueue::now();
+    for (int i = 1; i < kMostOverLooks && !seen.is_owner && !seen.is_told; ++i) {
       nap(kOverPace);
+      seen = look_at(term);
+      if (seen.is_told && seen.before - since > kTellsWithin)
+        seen.waited = RunQueue::now().since(before);
+      notebook_.add(seen);
     }
   }
 
   Record look(const Term& term) {
+    const Record record = look_at(term);
+    notebook_.add(record);
+    return record;
+  }
+
+  static Record look_at(const Term& term) {
     Record record;
     record.token = term.token();
     record.term = name_of(term);
@@ -138,7 +152,6 @@ class Worker {
     record.is_owner = term.is_owner();
     record.is_told = term.lost().stop_requested();
     record.after = BootClock::now();
-    notebook_.add(record);
     return record;
   }
 
