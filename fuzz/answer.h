@@ -10,31 +10,29 @@ namespace simba::fuzz {
 
 inline constexpr std::string_view kMutex = "job", kWireId = "me~0123456789abc";
 
-inline Claim claim_of(FuzzedDataProvider& input) {
+inline Claim claim_of(Input& input) {
   Claim claim;
   claim.mutex = kMutex;
   claim.wire_id = kWireId;
-  if (input.ConsumeBool()) claim.token = input.ConsumeIntegralInRange<Token>(1, 1'000);
+  if (input.flip()) claim.token = input.in_range<Token>(1, 1'000);
   claim.ttl = milliseconds{10'000};
   claim.transition = milliseconds{6'000};
   return claim;
 }
 
-inline StoreTime time(FuzzedDataProvider& input) {
-  return StoreTime{milliseconds{input.ConsumeIntegral<std::int64_t>()}};
+inline StoreTime time(Input& input) {
+  return StoreTime{milliseconds{input.number<std::int64_t>()}};
 }
 
-inline std::string id(FuzzedDataProvider& input) {
-  return input.ConsumeBool() ? std::string(kWireId) : input.ConsumeRandomLengthString(40);
-}
+inline std::string id(Input& input) { return input.flip() ? std::string(kWireId) : input.text(40); }
 
-inline Observation observation(FuzzedDataProvider& input) {
+inline Observation observation(Input& input) {
   Observation seen;
   seen.owner.id = id(input);
-  if (input.ConsumeBool()) seen.owner.acquired_at = time(input);
-  if (input.ConsumeBool()) seen.owner.ttl_at = time(input);
+  if (input.flip()) seen.owner.acquired_at = time(input);
+  if (input.flip()) seen.owner.ttl_at = time(input);
   seen.owner.transition_at = time(input);
-  seen.owner.token = input.ConsumeIntegral<Token>();
+  seen.owner.token = input.number<Token>();
   seen.now = time(input);
   return seen;
 }

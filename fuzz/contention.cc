@@ -18,13 +18,13 @@ namespace {
 
 class Driver {
  public:
-  explicit Driver(FuzzedDataProvider& input) : input_(input) {}
+  explicit Driver(simba::fuzz::Input& input) : input_(input) {}
 
   void run() {
-    note(contention_.start(
-        input_.ConsumeBool() ? simba::core::Goal::kKeep : simba::core::Goal::kOnce, now_));
-    while (input_.remaining_bytes() > 0) {
-      now_ += simba::milliseconds{input_.ConsumeIntegralInRange(0, 20'000)};
+    note(contention_.start(input_.flip() ? simba::core::Goal::kKeep : simba::core::Goal::kOnce,
+                           now_));
+    while (input_.left() > 0) {
+      now_ += simba::milliseconds{input_.in_range(0, 20'000)};
       step();
       check();
     }
@@ -45,7 +45,7 @@ class Driver {
 
   // Whether it was an answer to its own question, and one that grants what was asked for.
   bool take_a_step() {
-    switch (input_.ConsumeIntegralInRange(0, 6)) {
+    switch (input_.in_range(0, 6)) {
       case 0:
         note(contention_.timer(now_));
         return false;
@@ -80,13 +80,11 @@ class Driver {
 
   simba::Observation answer() {
     simba::Observation seen = simba::fuzz::observation(input_);
-    if (input_.ConsumeBool()) seen.owner.id = contention_.wire_id();
+    if (input_.flip()) seen.owner.id = contention_.wire_id();
     return seen;
   }
 
-  std::uint64_t number() {
-    return input_.ConsumeBool() ? asked_ : input_.ConsumeIntegral<std::uint64_t>();
-  }
+  std::uint64_t number() { return input_.flip() ? asked_ : input_.number<std::uint64_t>(); }
 
   void note(const simba::core::Effects& effects) {
     if (!effects.ask) return;
@@ -104,7 +102,7 @@ class Driver {
     require(term->sent <= now_, "and none begins in the future");
   }
 
-  FuzzedDataProvider& input_;
+  simba::fuzz::Input& input_;
   simba::testing::FakeExecutor executor_;
   Contention contention_{"me",
                          std::make_shared<simba::core::Rules>(simba::ContendOptions{}, LocalTime{}),
@@ -116,7 +114,7 @@ class Driver {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   Driver(input).run();
   return 0;
 }

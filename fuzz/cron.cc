@@ -6,10 +6,9 @@
 #include "fuzz/target.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
-  const auto now =
-      static_cast<std::time_t>(input.ConsumeIntegralInRange<std::int64_t>(0, 4'102'444'800));
-  const std::string text = input.ConsumeRemainingBytesAsString();
+  simba::fuzz::Input input(data, size);
+  const auto now = static_cast<std::time_t>(input.in_range<std::int64_t>(0, 4'102'444'800));
+  const std::string text = input.rest();
   simba::fuzz::accepts<simba::cli::UsageError>([&] {
     const simba::cli::Cron cron(text);
     const auto next = cron.next(now);

@@ -35,22 +35,22 @@ void read(const bson_t* document, const simba::Claim& claim) {
 }
 
 // Our fields with values of any kind: raw bytes alone hardly ever spell their names.
-mongodb::Document make_document(FuzzedDataProvider& input) {
+mongodb::Document make_document(simba::fuzz::Input& input) {
   mongodb::Document made;
   for (const char* name : {"ownerId", "expiresAt", "renewedAt", "ttlMs", "now", "token", "wireId",
                            "ttlAt", "acquiredAt"}) {
-    switch (input.ConsumeIntegralInRange(0, 4)) {
+    switch (input.in_range(0, 4)) {
       case 0:
         made.text(name, simba::fuzz::id(input));
         break;
       case 1:
       case 2:
-        made.number(name, input.ConsumeIntegral<std::int64_t>());
+        made.number(name, input.number<std::int64_t>());
         break;
       case 3: {
         bson_t copy;
         bson_copy_to(made.get(), &copy);
-        bson_append_double(&copy, name, -1, input.ConsumeFloatingPoint<double>());
+        bson_append_double(&copy, name, -1, input.real());
         made = mongodb::Document(bson_copy(&copy));
         bson_destroy(&copy);
         break;
@@ -65,14 +65,15 @@ mongodb::Document make_document(FuzzedDataProvider& input) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const simba::Claim claim = simba::fuzz::claim_of(input);
   const mongodb::Document made = make_document(input);
   read(made.get(), claim);
 
-  const auto bytes = input.ConsumeRemainingBytes<std::uint8_t>();
+  const std::string bytes = input.rest();
   bson_t raw;
-  if (bytes.empty() || !bson_init_static(&raw, bytes.data(), bytes.size())) return 0;
+  const auto* first = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  if (bytes.empty() || !bson_init_static(&raw, first, bytes.size())) return 0;
   read(&raw, claim);
   const auto read_each = [&](const bson_t* each) { read(each, claim); };
   mongodb::each_document(&raw, "cursor.firstBatch", read_each);

@@ -24,8 +24,8 @@ struct Row {
 };
 Row row;
 
-std::optional<std::string> value(FuzzedDataProvider& input) {
-  switch (input.ConsumeIntegralInRange(0, 4)) {
+std::optional<std::string> value(simba::fuzz::Input& input) {
+  switch (input.in_range(0, 4)) {
     case 0:
       return std::nullopt;
     case 1:
@@ -33,9 +33,9 @@ std::optional<std::string> value(FuzzedDataProvider& input) {
     case 2:
       return std::string(simba::fuzz::kMutex);
     case 3:
-      return std::to_string(input.ConsumeIntegral<std::uint64_t>());
+      return std::to_string(input.number<std::uint64_t>());
     default:
-      return input.ConsumeRandomLengthString(30);
+      return input.text(30);
   }
 }
 
@@ -52,12 +52,12 @@ void mysql_free_result(MYSQL_RES*) {}
 }
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const simba::Claim claim = simba::fuzz::claim_of(input);
   simba::mysql::Shape shape;
-  shape.has_token = input.ConsumeBool();
+  shape.has_token = input.flip();
   row = {};
-  row.values.resize(input.ConsumeIntegralInRange<std::size_t>(1, 10));
+  row.values.resize(input.in_range<std::size_t>(1, 10));
   for (auto& each : row.values) {
     each = value(input);
     row.texts.push_back(each ? each->data() : nullptr);
@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   MYSQL_RES rows{};  // nobody looks into it
   simba::mysql::Result result(&rows, 0, 0, "a server");
-  if (input.ConsumeBool()) result.next();
+  if (input.flip()) result.next();
 
   for (const simba::Claim* asked : {&claim, static_cast<const simba::Claim*>(nullptr)}) {
     const simba::Answer answer =

@@ -64,10 +64,10 @@ void check_zookeeper(const std::string& name, const std::string& other) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
-  const auto random = input.ConsumeIntegral<std::uint64_t>();
-  const std::string name = input.ConsumeRandomLengthString(300);
-  const std::string other = input.ConsumeRandomLengthString(300);
+  simba::fuzz::Input input(data, size);
+  const auto random = input.number<std::uint64_t>();
+  const std::string name = input.text(300);
+  const std::string other = input.text(300);
 
   static const auto store = simba::open_memory();
   if (accepts<simba::Error>([&] { store->check_mutex(name); })) {

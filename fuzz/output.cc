@@ -13,9 +13,9 @@
 using simba::fuzz::require;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const simba::Observation seen = simba::fuzz::observation(input);
-  const std::string mutex = input.ConsumeRandomLengthString(100);
+  const std::string mutex = input.text(100);
   const simba::cli::OwnerView view(mutex, seen);
   const std::string line = view.json();
   require(line.find('\n') == line.npos, "an object is one line");

@@ -15,21 +15,21 @@ using simba::fuzz::accepts;
 namespace {
 
 // A value of eight bytes, as a bigint has, more often than not.
-std::string value(FuzzedDataProvider& input) {
-  return input.ConsumeBool() ? input.ConsumeBytesAsString(8) : input.ConsumeRandomLengthString(40);
+std::string value(simba::fuzz::Input& input) {
+  return input.flip() ? input.bytes(8) : input.text(40);
 }
 
-simba::postgres::Result make_result(FuzzedDataProvider& input) {
+simba::postgres::Result make_result(simba::fuzz::Input& input) {
   simba::postgres::Result result(PQmakeEmptyPGresult(nullptr, PGRES_TUPLES_OK));
-  const int columns = input.ConsumeIntegralInRange(0, 9);
+  const int columns = input.in_range(0, 9);
   std::vector<PGresAttDesc> attributes(static_cast<std::size_t>(columns));
   std::string name = "x";
   for (PGresAttDesc& each : attributes) each = {name.data(), 0, 0, 1, 25, -1, -1};
   PQsetResultAttrs(result.get(), columns, attributes.data());
-  const int rows = input.ConsumeIntegralInRange(0, 3);
+  const int rows = input.in_range(0, 3);
   for (int row = 0; row < rows; ++row) {
     for (int column = 0; column < columns; ++column) {
-      const bool is_null = input.ConsumeIntegralInRange(0, 9) == 0;
+      const bool is_null = input.in_range(0, 9) == 0;
       std::string text = column == 0 ? simba::fuzz::id(input) : value(input);
       PQsetvalue(result.get(), row, column, is_null ? nullptr : text.data(),
                  is_null ? -1 : static_cast<int>(text.size()));
@@ -42,7 +42,7 @@ simba::postgres::Result make_result(FuzzedDataProvider& input) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace postgres = simba::postgres;
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const postgres::Result result = make_result(input);
   for (int row = 0; row <= result.rows(); ++row) {  // one too many
     simba::fuzz::check(postgres::read_answer(result, row, postgres::Asked::kTake));

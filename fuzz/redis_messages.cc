@@ -14,12 +14,12 @@ using simba::fuzz::require;
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace redis = simba::redis;
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const std::set<std::string, std::less<>> watched{"job", "job}", "a:b"};
   const auto subscriptions = std::make_shared<redis::Subscriptions>();
   for (const std::string& mutex : watched) {
     subscriptions->watch(mutex, nullptr);
-    if (input.ConsumeBool()) subscriptions->queued(mutex, 1, 1);
+    if (input.flip()) subscriptions->queued(mutex, 1, 1);
   }
   subscriptions->changes(nullptr, simba::LocalTime{});
   redis::Inbox inbox(subscriptions, "me@here~1");
@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
 
   redis::ReplyReader reader;
   redis::Replies replies;
-  const std::string bytes = input.ConsumeRemainingBytesAsString();
+  const std::string bytes = input.rest();
   accepts<simba::Error>([&] { reader.feed(bytes, replies); });
   const simba::LocalTime now{simba::milliseconds{1'000'000}};
   for (const redis::Reply& reply : replies) {

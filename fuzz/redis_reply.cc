@@ -56,10 +56,10 @@ void read(const simba::redis::Reply& reply, const simba::Claim& claim) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const simba::Claim claim = simba::fuzz::claim_of(input);
-  const std::size_t piece = input.ConsumeIntegralInRange<std::size_t>(1, 64);
-  const std::string bytes = input.ConsumeRemainingBytesAsString();
+  const std::size_t piece = input.in_range<std::size_t>(1, 64);
+  const std::string bytes = input.rest();
   simba::redis::ReplyReader reader;
   simba::redis::Replies replies;
   accepts<simba::Error>([&] {

@@ -39,7 +39,7 @@ class File {
   }
 
   // Whether it is a row of this boot.
-  bool put(FuzzedDataProvider& input) {
+  bool put(simba::fuzz::Input& input) {
     run("DELETE FROM simba_mutex");
     sqlite3_stmt* insert = nullptr;
     sqlite3_prepare_v2(db_,
@@ -49,9 +49,8 @@ class File {
                        -1, &insert, nullptr);
     bind(insert, 1, std::string(simba::fuzz::kMutex));
     bind(insert, 2, simba::fuzz::id(input));
-    for (int i = 3; i <= 6; ++i)
-      sqlite3_bind_int64(insert, i, input.ConsumeIntegral<std::int64_t>());
-    const std::string boot = input.ConsumeBool() ? input.ConsumeRandomLengthString(40) : boot_;
+    for (int i = 3; i <= 6; ++i) sqlite3_bind_int64(insert, i, input.number<std::int64_t>());
+    const std::string boot = input.flip() ? input.text(40) : boot_;
     bind(insert, 7, boot);
     sqlite3_step(insert);  // a row that the table refuses is not there
     sqlite3_finalize(insert);
@@ -92,7 +91,7 @@ class File {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static File file;
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   const simba::Claim claim = simba::fuzz::claim_of(input);
   const bool is_of_this_boot = file.put(input);
   accepts<simba::Error>([&] {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <fuzzer/FuzzedDataProvider.h>
-
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+
+#include "fuzz/input.h"
 
 // What the fuzzers share. Each is one file with one LLVMFuzzerTestOneInput(); what must always hold
 // is said with require(), and any exception but the documented one ends the run as a crash does.

@@ -17,31 +17,31 @@ namespace {
 
 namespace zookeeper = simba::zookeeper;
 
-std::string name(FuzzedDataProvider& input) {
+std::string name(simba::fuzz::Input& input) {
   const std::string mine = zookeeper::latch_stem(kWireId);
-  switch (input.ConsumeIntegralInRange(0, 3)) {
+  switch (input.in_range(0, 3)) {
     case 0:
-      return mine + input.ConsumeRandomLengthString(12);
+      return mine + input.text(12);
     case 1:
-      return "_c_1-latch-" + std::to_string(1'000'000'000 + input.ConsumeIntegral<std::uint16_t>());
+      return "_c_1-latch-" + std::to_string(1'000'000'000 + input.number<std::uint16_t>());
     case 2:
-      return "latch-" + input.ConsumeRandomLengthString(24);
+      return "latch-" + input.text(24);
     default:
-      return input.ConsumeRandomLengthString(64);
+      return input.text(64);
   }
 }
 
-void check_list(FuzzedDataProvider& input) {
-  std::vector<std::string> texts(input.ConsumeIntegralInRange<std::size_t>(0, 16));
+void check_list(simba::fuzz::Input& input) {
+  std::vector<std::string> texts(input.in_range<std::size_t>(0, 16));
   std::vector<char*> pointers;
   bool is_whole = true;
   for (std::string& text : texts) {
     text = name(input);
-    const bool lacks = input.ConsumeIntegralInRange(0, 15) == 0;
+    const bool lacks = input.in_range(0, 15) == 0;
     is_whole = is_whole && !lacks;
     pointers.push_back(lacks ? nullptr : text.data());
   }
-  const bool is_odd = input.ConsumeIntegralInRange(0, 15) == 0;
+  const bool is_odd = input.in_range(0, 15) == 0;
   const String_vector list{is_odd ? -1 : static_cast<int>(pointers.size()), pointers.data()};
   const auto names = zookeeper::read_names(&list);
   require(names.has_value() == (is_whole && !is_odd), "a list that lacks names is no list");
@@ -60,21 +60,20 @@ void check_list(FuzzedDataProvider& input) {
   require(static_cast<std::size_t>(latches) == order.size(), "nobody is left out");
 }
 
-void check_node(FuzzedDataProvider& input) {
+void check_node(simba::fuzz::Input& input) {
   Stat stat{};
-  stat.czxid = input.ConsumeIntegral<std::int64_t>();
+  stat.czxid = input.number<std::int64_t>();
   const auto token = zookeeper::read_token(stat);
   require(!token || (*token > 0 && *token <= simba::kit::kMaxToken), "a token fits into 63 bits");
-  const std::string path = input.ConsumeRandomLengthString(40) + '/' + name(input);
+  const std::string path = input.text(40) + '/' + name(input);
   const auto made = zookeeper::read_made(path, kWireId);
   require(!made || made->starts_with(zookeeper::latch_prefix(kWireId)), "ours is ours by name");
   require(!made || (path.ends_with(*made) && made->find('/') == made->npos), "and one node");
 }
 
-void check_event(FuzzedDataProvider& input) {
+void check_event(simba::fuzz::Input& input) {
   const std::string base = "/simba";
-  const std::string path =
-      (input.ConsumeBool() ? base : std::string()) + input.ConsumeRemainingBytesAsString();
+  const std::string path = (input.flip() ? base : std::string()) + input.rest();
   const auto changed = zookeeper::read_changed(path, base);
   if (!changed) return;
   require(changed->name.find('/') == changed->name.npos, "a name is one node");
@@ -84,7 +83,7 @@ void check_event(FuzzedDataProvider& input) {
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  FuzzedDataProvider input(data, size);
+  simba::fuzz::Input input(data, size);
   check_list(input);
   check_node(input);
   check_event(input);
