@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stores/kit/per_process.h"
+#include "stores/mongodb/change.h"
 #include "stores/mongodb/connection.h"
 
 namespace simba::mongodb {
@@ -16,7 +17,6 @@ namespace {
 // the connection instead would make the driver look for another server, which takes longer.
 constexpr std::int64_t kAwait = 500;
 constexpr std::chrono::seconds kPatience{15};  // with its answer
-constexpr std::string_view kEnd = "invalidate";
 
 // Only what may have made a mutex free: our release empties the owner, the Java side deletes. And
 // the end of the stream, when the collection is dropped or renamed.
@@ -25,7 +25,7 @@ Document only_releases() {
   deleted.text("operationType", "delete");
   emptied.text("updateDescription.updatedFields.ownerId", "");
   replaced.text("operationType", "replace").text("fullDocument.ownerId", "");
-  ended.text("operationType", kEnd);
+  ended.text("operationType", kEndOfStream);
   const std::vector<Document> any{std::move(deleted), std::move(emptied), std::move(replaced),
                                   std::move(ended)};
   wanted.documents("$or", any);
@@ -77,18 +77,11 @@ class Stream : public kit::Source {
       if (!stop.is_requested()) check();
       return;
     }
-    if (text_in(change, "operationType") == kEnd) {
+    if (ends_stream(change)) {
       throw Error(Errc::kUnreachable, "mongodb at " + connection_.endpoint().where() +
                                           ": the collection was dropped or renamed");
     }
-    bson_iter_t start, id;
-    const bool named = bson_iter_init(&start, change) &&
-                       bson_iter_find_descendant(&start, "documentKey._id", &id) &&
-                       BSON_ITER_HOLDS_UTF8(&id);
-    if (!named) return hint({});
-    std::uint32_t length = 0;
-    const char* name = bson_iter_utf8(&id, &length);
-    if (length > 0) hint({name, length});
+    if (const auto mutex = freed_by(change)) hint(*mutex);
   }
 
  private:

@@ -1,16 +1,7 @@
 #include "stores/mysql/schema.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
-
 namespace simba::mysql {
 namespace {
-
-constexpr std::array<std::string_view, 6> kOldColumns{"mutex",         "acquired_at", "ttl_at",
-                                                      "transition_at", "owner_id",    "version"};
-constexpr std::string_view kToken = "fencing_token";
-constexpr std::size_t kOwnerLength = 128;
 
 // What the server may show less of than there is: rows, and a table's engine.
 constexpr const char* kShowAll =
@@ -30,86 +21,10 @@ std::string session_settings(const Connection& connection) {
          ";SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;";
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 32) : c; });
-  return out;
-}
-
 // information_schema would open every table of the server.
 std::string find_sql(const Endpoint& endpoint) {
   return kShowAll + ("SHOW FULL COLUMNS FROM " + endpoint.quoted_table()) + ";SHOW CREATE TABLE " +
          endpoint.quoted_table();
-}
-
-// "varchar(128)"
-std::size_t length_in(std::string_view type) {
-  std::size_t length = 0;
-  const std::size_t open = type.find('(');
-  if (open != type.npos) {
-    std::from_chars(type.data() + open + 1, type.data() + type.size(), length);
-  }
-  return length;
-}
-
-FoundTable read_table(Result& columns, Result& definition) {
-  FoundTable table;
-  while (columns.next()) {
-    FoundTable::Column column;
-    column.name = lower(columns.text(0));
-    column.length = length_in(columns.text(1));
-    if (!columns.is_null(2)) {
-      const std::string collation(columns.text(2));
-      column.text = {collation.substr(0, collation.find('_')), collation};
-    }
-    column.is_key = columns.text(4) == "PRI";
-    table.columns.push_back(std::move(column));
-  }
-  if (definition.next()) {
-    const std::string text = lower(definition.text(1));
-    table.has_primary_key = text.find("primary key (`mutex`)") != text.npos;
-    const std::size_t at = text.find("engine=");
-    if (at != text.npos) table.engine = text.substr(at + 7, text.find_first_of(" \n", at) - at - 7);
-  }
-  return table;
-}
-
-[[noreturn]] void refuse(const Endpoint& endpoint, const std::string& why) {
-  throw Error(Errc::kMisconfigured, "mysql at " + endpoint.where() + ": the table " +
-                                        endpoint.quoted_table() + ' ' + why);
-}
-
-bool is_old(const FoundTable& table) { return table.column(kToken) == nullptr; }
-
-// Whatever else is wrong, it is a table of ours.
-void check_names(const Endpoint& endpoint, const FoundTable& table) {
-  for (const std::string_view name : kOldColumns) {
-    if (table.column(name) == nullptr) {
-      refuse(endpoint, "has no column " + std::string(name) +
-                           ": it is another table, or a broken one; docs/mysql.md has the columns");
-    }
-  }
-}
-
-void check_columns(const Endpoint& endpoint, const FoundTable& table) {
-  check_names(endpoint, table);
-  if (table.engine != "innodb") {
-    refuse(endpoint, "is of the engine " + (table.engine.empty() ? "(none)" : table.engine) +
-                         ", which cannot lock a row nor survive a crash: run ALTER TABLE " +
-                         endpoint.quoted_table() + " ENGINE = InnoDB");
-  }
-  if (!table.column("mutex")->is_key) {
-    refuse(endpoint, "may hold a mutex twice: run ALTER TABLE " + endpoint.quoted_table() +
-                         " ADD PRIMARY KEY (mutex)");
-  }
-  const bool is_exact =
-      std::equal(kOldColumns.begin(), kOldColumns.end(), table.columns.begin(), table.columns.end(),
-                 [](std::string_view name, const auto& column) { return name == column.name; });
-  if (is_old(table) && !is_exact) {
-    refuse(endpoint, "has neither tokens nor exactly the columns of JVM Simba: run " +
-                         upgrade_sql(endpoint, table));
-  }
 }
 
 Shape shape_of(const Connection& connection, const FoundTable& table) {
@@ -119,7 +34,7 @@ Shape shape_of(const Connection& connection, const FoundTable& table) {
   shape.mutex = table.column("mutex")->text;
   shape.owner = table.column("owner_id")->text;
   shape.owner_length = table.column("owner_id")->length;
-  shape.has_token = !is_old(table);
+  shape.has_token = !table.is_old();
   shape.has_primary_key = table.has_primary_key;
   return shape;
 }
@@ -132,7 +47,7 @@ void note_old(Endpoint& endpoint, const FoundTable& table) {
       Endpoint::Note::kOldTable,
       "the table " + endpoint.quoted_table() + " is of an older kind: ids have at most " +
           std::to_string(length) + " characters" +
-          (is_old(table)
+          (table.is_old()
                ? ", and fencing tokens are its versions, which start anew with a row that "
                  "was deleted"
                : "") +
@@ -162,12 +77,6 @@ void create_table(Connection& connection, LocalTime deadline) {
 
 }  // namespace
 
-const FoundTable::Column* FoundTable::column(std::string_view name) const {
-  const auto it = std::find_if(columns.begin(), columns.end(),
-                               [&](const Column& each) { return each.name == name; });
-  return it == columns.end() ? nullptr : &*it;
-}
-
 std::string create_database_sql(const Endpoint& endpoint) {
   return "CREATE DATABASE IF NOT EXISTS " + endpoint.quoted_database() + ';';
 }
@@ -181,24 +90,6 @@ std::string create_table_sql(const Endpoint& endpoint) {
          " owner_id VARBINARY(128) NOT NULL,"
          " version INT UNSIGNED NOT NULL,"
          " fencing_token BIGINT UNSIGNED NOT NULL DEFAULT 0) ENGINE = InnoDB;";
-}
-
-std::string upgrade_sql(const Endpoint& endpoint, const FoundTable& table) {
-  std::string changes;
-  const auto add = [&](const std::string& change) {
-    changes += (changes.empty() ? " " : ", ") + change;
-  };
-  if (table.engine != "innodb") add("ENGINE = InnoDB");
-  const FoundTable::Column* owner = table.column("owner_id");
-  if (owner != nullptr && owner->length < kOwnerLength) {
-    const std::string type = owner->text.is_binary()
-                                 ? "VARBINARY(128)"
-                                 : "VARCHAR(128) CHARACTER SET " + owner->text.charset +
-                                       " COLLATE " + owner->text.collation;
-    add("MODIFY owner_id " + type + " NOT NULL");
-  }
-  if (is_old(table)) add("ADD COLUMN fencing_token BIGINT UNSIGNED NOT NULL DEFAULT 0");
-  return changes.empty() ? "" : "ALTER TABLE " + endpoint.quoted_table() + changes + ';';
 }
 
 std::optional<FoundTable> find_table(Connection& connection, LocalTime deadline,
@@ -240,13 +131,13 @@ void prepare_connection(Connection& connection, LocalTime deadline) {
   if (adopt_table(connection, deadline, session_settings(connection))) return;
   create_table(connection, deadline);
   if (!adopt_table(connection, deadline)) {
-    refuse(connection.endpoint(), "was made, and is not there");
+    refuse_table(connection.endpoint(), "was made, and is not there");
   }
 }
 
 void prepare_to_look(Connection& connection, LocalTime deadline) {
   if (adopt_table(connection, deadline, session_settings(connection))) return;
-  refuse(connection.endpoint(), "is missing, or cannot be seen: run simba init");
+  refuse_table(connection.endpoint(), "is missing, or cannot be seen: run simba init");
 }
 
 }  // namespace simba::mysql

@@ -1,0 +1,58 @@
+// Errors of a MySQL server, or of whoever answers in its place: a number and any text.
+#include <algorithm>
+#include <string>
+
+#include "fuzz/target.h"
+#include "stores/mysql/failure.h"
+
+using simba::Errc;
+using simba::fuzz::require;
+
+namespace {
+
+namespace mysql = simba::mysql;
+
+constexpr unsigned kNoConnection = 2002, kTlsFailed = 2026;
+
+simba::MysqlOptions options() {
+  simba::MysqlOptions options;
+  options.hosts = {{"db.example", 3306}};
+  options.database = "simba_db";
+  options.password = "canary";
+  return options;
+}
+
+void check(const mysql::Failure& failure) {
+  const std::string_view what = failure.what();
+  require(what.starts_with("mysql at db.example:3306/simba_db: "), "an error says where");
+  require(std::all_of(what.begin(), what.end(),
+                      [](char c) { return static_cast<unsigned char>(c) >= ' '; }),
+          "an error is one line");
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const mysql::Endpoint endpoint(options());
+  simba::fuzz::Input input(data, size);
+  // Those that the text has a say in, and any other.
+  const unsigned numbers[] = {kNoConnection, kTlsFailed, input.in_range(1000U, 5999U),
+                              input.number<unsigned>()};
+  const unsigned number = numbers[input.in_range(0, 3)];
+  const std::string text = input.rest();
+
+  const mysql::Failure failure = mysql::failure(number, text, endpoint);
+  check(failure);
+  require(failure.number() == number || number == kTlsFailed, "an error keeps its number");
+  const mysql::Failure refused = mysql::connect_failure(number, text, endpoint);
+  check(refused);
+  if (number == kNoConnection) {
+    require(refused.errc() == Errc::kUnreachable, "what is said before TLS is advice alone");
+  }
+  if (number == kTlsFailed) {
+    require(refused.errc() == Errc::kUnreachable || refused.errc() == Errc::kMisconfigured,
+            "TLS is not there, or does not prove enough");
+  }
+  mysql::breaks_connection(number);
+  return 0;
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "stores/mysql/endpoint.h"
+#include "stores/mysql/result.h"
+#include "stores/mysql/statements.h"
+
+namespace simba::mysql {
+
+// What is in the database.
+struct FoundTable {
+  struct Column {
+    std::string name;
+    Shape::Text text;
+    std::size_t length = 0;  // characters
+    bool is_key = false;
+  };
+  std::string engine;
+  bool has_primary_key = false;  // of that name, and not a key that serves as one
+  std::vector<Column> columns;
+
+  const Column* column(std::string_view name) const;
+  bool is_old() const;  // it has no tokens
+};
+
+// The answers to SHOW FULL COLUMNS and SHOW CREATE TABLE. Throws Error (kCorrupt).
+FoundTable read_table(Result& columns, Result& definition);
+
+// Throws Error (kMisconfigured) for one that is not ours, whatever else is wrong with it.
+void check_names(const Endpoint& endpoint, const FoundTable& table);
+// The same for one that cannot be used, with what to do.
+void check_columns(const Endpoint& endpoint, const FoundTable& table);
+[[noreturn]] void refuse_table(const Endpoint& endpoint, const std::string& why);
+
+// What brings a table up to date; empty: it is.
+std::string upgrade_sql(const Endpoint& endpoint, const FoundTable& table);
+
+}  // namespace simba::mysql
