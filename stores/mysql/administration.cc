@@ -17,7 +17,7 @@ Preparation prepare(std::string_view url, Prepare how) {
             "while contenders run:\n-- ALTER TABLE " +
             table +
             " MODIFY owner_id VARCHAR(128) NOT NULL, ADD COLUMN fencing_token BIGINT UNSIGNED "
-            "NOT NULL DEFAULT 0;\n"
+            "NOT NULL DEFAULT (version);\n"
             "-- Where owner_id has a character set of its own (SHOW CREATE TABLE), write it after "
             "VARCHAR(128), as init does: CHARACTER SET ... COLLATE ...\n"
             "-- A contender needs this and no more:\n"

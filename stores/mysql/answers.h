@@ -73,14 +73,14 @@ Answer read_answer(const Row& row, std::string_view mutex, const Claim* claim,
                    const Shape& shape) try {
   Observation seen = read_row(row, mutex);
   if (claim == nullptr) return seen;
-  const Token most = shape.has_token ? kit::kMaxToken : Token{4'294'967'295};
+  const Token most = shape.has_token ? kit::kMaxToken : kMostVersion;
   if (!claim->renews() && seen.owner.token >= most) {
     return Error(Errc::kCorrupt,
                  in_answer(row) + "the row of this mutex holds a token at the end of its range");
   }
   if (!claim->renews()) kit::set_time_of_refusal(seen, *claim);
   // Kept for the term, where the row holds no token, or not yet.
-  const bool is_kept = !shape.has_token || seen.owner.token == 0;
+  const bool is_kept = seen.owner.token <= kMostVersion;
   if (claim->renews() && is_kept && seen.owner.is_owner(claim->wire_id)) {
     seen.owner.token = claim->token;
   }

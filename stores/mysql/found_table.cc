@@ -119,7 +119,9 @@ std::string upgrade_sql(const Endpoint& endpoint, const FoundTable& table) {
                                        " COLLATE " + owner->text.collation;
     add("MODIFY owner_id " + type + " NOT NULL");
   }
-  if (table.is_old()) add("ADD COLUMN fencing_token BIGINT UNSIGNED NOT NULL DEFAULT 0");
+  // In the same moment: until now the version was the token, and a JVM contender adds one to what
+  // it finds. Rows that are made later begin with the version 0.
+  if (table.is_old()) add("ADD COLUMN fencing_token BIGINT UNSIGNED NOT NULL DEFAULT (version)");
   return changes.empty() ? "" : "ALTER TABLE " + endpoint.quoted_table() + changes + ';';
 }
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <functional>
+#include <mutex>
 #include <thread>
 
 #include "simba/locker.h"
@@ -338,6 +340,104 @@ TEST_F(MysqlJvmTest, AnOldTableIsBroughtUpToDateWhileBothContend) {
   EXPECT_TRUE(ours.is_renewed());
   EXPECT_EQ(ours.released(), 0) << "our term outlives it";
   EXPECT_EQ(ours.token(), before);
+}
+
+// Before it the token is the version; a JVM contender that raises tokens adds one to what it finds.
+TEST_F(MysqlJvmTest, TokensGrowAcrossTheUpgradeBesideAJvmContenderThatRaisesThem) {
+  make_old_table();
+  jvm().try_init("report");
+  std::mutex guard;
+  std::vector<Token> tokens;  // in the order of the terms, guarded by guard
+  std::atomic<int> by_us{0}, by_jvm{0};
+  std::atomic<bool> done{false};
+  const auto note = [&](Token token, std::atomic<int>& count) {
+    const std::lock_guard lock(guard);
+    tokens.push_back(token);
+    ++count;
+  };
+  std::jthread ours([&] {
+    const auto store = open();
+    for (int n = 0; !done; ++n) {
+      const std::string id = "cpp~" + std::to_string(n);
+      error_of([&] {  // the table changes under it
+        const Observation seen = take(*store, "report", id);
+        if (seen.owner.id == id) note(seen.owner.token, by_us);
+      });
+      eventually([&] { return error_of([&] { release(*store, "report", id); }) == "none"; });
+      if (n % 4 == 0) std::this_thread::sleep_for(1ms);
+    }
+  });
+  std::jthread theirs([&] {
+    Jvm other(options(), table, Jvm::Kind::kSince33);
+    Admin reader(options());
+    while (!done) {
+      std::this_thread::sleep_for(200us);
+      try {  // without the column its statement is none
+        if (!other.acquire("report", "jvm")) continue;
+        note(std::stoull(reader("SELECT fencing_token FROM " + table)), by_jvm);
+        other.release("report", "jvm");
+      } catch (const std::runtime_error&) {
+      }
+    }
+  });
+  EXPECT_TRUE(eventually([&] { return by_us > 20; }));
+  EXPECT_THAT(create_mysql_table(options()), HasSubstr("ADD COLUMN fencing_token"));
+  const int before = by_us;
+  EXPECT_TRUE(eventually([&] { return by_us > before + 20 && by_jvm > 20; }));
+  done = true;
+  ours.join();
+  theirs.join();
+  const auto falls = std::adjacent_find(tokens.begin(), tokens.end(), std::greater_equal<>());
+  EXPECT_EQ(falls, tokens.end()) << *falls << " and then " << falls[1];
+}
+
+// Of a row that nobody of ours takes meanwhile, too.
+TEST_F(MysqlJvmTest, TheFirstTokenOfAJvmContenderAfterTheUpgradeIsAboveAllBeforeIt) {
+  make_old_table();
+  const auto store = open();
+  Token last = 0;
+  for (int i = 0; i < 5; ++i) {
+    const std::string id = "a~" + std::to_string(i);
+    last = take(*store, "report", id).owner.token;
+    renew(*store, "report", id, last);
+    release(*store, "report", id, last);
+  }
+  create_mysql_table(options());
+  Jvm other(options(), table, Jvm::Kind::kSince33);
+  EXPECT_TRUE(other.try_init("new")) << "as it always did";
+  EXPECT_EQ(row("new", "fencing_token"), "0");
+  ASSERT_TRUE(other.acquire("report", "jvm"));
+  EXPECT_GT(std::stoull(row("report", "fencing_token")), last);
+}
+
+// Its renewals have raised the version since, with which the column of the tokens begins.
+TEST_F(MysqlJvmTest, ATermOfTheOldTableGoesOnUnderItsTokenAfterTheUpgrade) {
+  make_old_table();
+  std::vector<Claim> terms;
+  for (const char* mutex : {"a", "b", "c", "d"}) {
+    const Token token = take(*open(), mutex, "x~1").owner.token;
+    renew(*open(), mutex, "x~1", token);
+    terms.push_back({mutex, "x~1", token, 0, 10s, 6s});
+  }
+  create_mysql_table(options());
+  for (const std::string dialect : {"dialect=detect", "dialect=mysql"}) {
+    SCOPED_TRACE(dialect);
+    const auto store = open({}, dialect);
+    EXPECT_EQ(renew(*store, "a", "x~1", terms[0].token).owner.token, terms[0].token);
+    for (const Answer& each : store->contend(terms, soon())) {
+      EXPECT_EQ(observed(each).owner.token, terms[0].token);
+    }
+    EXPECT_EQ(take(*store, "a", "y~1").owner.id, "x~1");
+  }
+  const auto store = open();
+  release(*store, "a", "x~1", terms[0].token);
+  EXPECT_TRUE(observe(*store, "a").is_free());
+  store->release({&terms[1], 2}, soon());
+  EXPECT_TRUE(observe(*store, "b").is_free() && observe(*store, "c").is_free());
+  const Token seen = observe(*store, "d").owner.token;
+  EXPECT_EQ(store->evict("d", "x~1", seen - 1, Eviction::kFreeNow, soon()).owner.id, "x~1")
+      << "of an earlier term";
+  EXPECT_TRUE(store->evict("d", "x~1", seen, Eviction::kFreeNow, soon()).is_free());
 }
 
 TEST_F(MysqlJvmTest, AConnectionThatKnowsTheOldTableNumbersNoTermAfterTheUpgrade) {

@@ -239,18 +239,23 @@ std::string Statements::filled(std::string_view text) const {
   replace("{taken}", kTaken);
   replace("{waiters}", kWaiters);
   replace("{row}", kRow);
-  // Without a token in the row, the wire id alone says which term it is: none is used twice.
-  // So too where the column was added during the term.
-  replace("{same_token}", token ? "fencing_token IN (?, 0)" : "? >= 0");
+  // Without a token in the row, the wire id alone says which term it is: none is used twice. So too
+  // where the column was added during the term, which then holds a version.
+  const auto same = [&](const std::string& held, const std::string& claimed) {
+    return '(' + held + " = " + claimed + " OR " + held + " <= " + number(kMostVersion) + ')';
+  };
+  replace("{same_token}", token ? same("fencing_token", "?") : "? >= 0");
   replace("{same_token_values}",
-          token ? "{t}.fencing_token IN (VALUES(fencing_token), 0)" : "TRUE");
-  replace("{same_token_claim}", token ? "k.fencing_token IN (c.token, 0)" : "TRUE");
+          token ? same("{t}.fencing_token", "VALUES(fencing_token)") : "TRUE");
+  replace("{same_token_claim}", token ? same("k.fencing_token", "c.token") : "TRUE");
+  // Of who is evicted, it is what was seen, and JVM contenders use an id again.
+  replace("{seen_token}", token ? "fencing_token IN (?, 0)" : "? >= 0");
   replace("{by_key}", shape.has_primary_key ? " FORCE INDEX (PRIMARY)" : "");
   replace("{columns}", token ? kColumns : "");
   replace("{new_version}", token ? "1, c.token" : "c.token");
   replace("{bump}", token ? "(({t}.version + 1) & 2147483647)" : "({t}.version + 1)");
   replace("{token}", token ? "fencing_token" : "version");
-  replace("{most}", token ? "9223372036854775807" : "4294967295");
+  replace("{most}", token ? "9223372036854775807" : number(kMostVersion));
   replace("{mutex}", bytes_of("mutex", m));
   replace("{owner}", bytes_of("owner_id", o));
   replace("{k.mutex}", bytes_of("k.mutex", m));
@@ -396,7 +401,7 @@ std::string Statements::evict(const Claim& term, Eviction how, const std::string
   return limited(limit) +
          answered(filled("UPDATE {table} SET " + free_now +
                          "owner_id = '', version = {bump}{waiters}"
-                         " WHERE mutex = ? AND {mutex} = ? AND {owner} = ? AND {same_token}"),
+                         " WHERE mutex = ? AND {mutex} = ? AND {owner} = ? AND {seen_token}"),
                   values);
 }
 

@@ -30,6 +30,9 @@ struct Shape {
   std::size_t owner_length = 128;
 };
 
+// The largest token that a table without a column for it can have had: there it is the version.
+inline constexpr Token kMostVersion = 4'294'967'295;
+
 // The statements on a table. Those of one claim are prepared. Those of many are texts of several
 // statements, for one round trip: libmariadb prepares no such thing.
 struct Statements {
