@@ -81,6 +81,29 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
   EXPECT_GT(terms, 5);
   EXPECT_TRUE(std::is_sorted(tokens.begin(), tokens.end())) << "tokens grow across nodes";
 
+  // A node that has not got a take yet finds nothing to release, and says that this is done. One
+  // that waits until it has does not (docs/mysql.md).
+  Admin second(options(1));
+  const auto lost_releases = [&](Store& beside, const std::string& mutex) {
+    int lost = 0;
+    for (int i = 0; i < 100; ++i) {
+      const std::string id = "r~" + std::to_string(i);
+      if (error_of([&] { take(*stores[0], mutex, id); }) != "none") continue;
+      const bool is_done = error_of([&] { release(beside, mutex, id); }) == "none";
+      second("SET SESSION wsrep_sync_wait = 1");
+      lost += is_done &&
+              second("SELECT owner_id FROM simba_mutex WHERE mutex = '" + mutex + '\'') == id;
+      eventually([&] { return error_of([&] { release(*stores[0], mutex, id); }) == "none"; });
+    }
+    return lost;
+  };
+  RecordProperty("releases that were lost", lost_releases(*stores[1], "late"));  // some of 100
+  second("SET GLOBAL wsrep_sync_wait = 7");
+  MysqlOptions careful = options(1);
+  careful.connect_timeout = 7s;
+  EXPECT_EQ(lost_releases(*open_mysql(careful), "in-time"), 0);
+  second("SET GLOBAL wsrep_sync_wait = 0");
+
   // A store that may go to any of them begins with the one that will die.
   MysqlOptions any = options(2);
   for (const std::size_t i : {0, 1}) any.hosts.push_back(options(i).hosts.at(0));
