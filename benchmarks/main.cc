@@ -37,6 +37,7 @@ constexpr Named kBenchmarks[] = {
     {"mysql-seed", mysql_seed},
     {"mysql-lost", mysql_lost},
     {"mysql-hand-over", mysql_hand_over},
+    {"mysql-crowd", mysql_hand_over_to_one_of_many},
     {"mysql-doorbell", mysql_doorbell},
     {"mysql-renewal", mysql_renewal},
 #endif

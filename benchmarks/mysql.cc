@@ -2,6 +2,7 @@
 #include <memory>
 #include <utility>
 
+#include "benchmarks/crowd.h"
 #include "benchmarks/held.h"
 #include "benchmarks/raw_mysql.h"
 #include "benchmarks/sql_rows.h"
@@ -97,6 +98,14 @@ void mysql_hand_over(const Settings& settings, Report& report) {
     return play_catch(make_balls(url, "first"), board,
                       {settings.program, "--peer", "mysql-catch", url, board}, settings.seconds);
   });
+}
+
+void mysql_hand_over_to_one_of_many(const Settings& settings, Report& report) {
+  const auto server = start("mysql hand-over to 1 of many", report);
+  if (!server) return;
+  Crowd crowd{.store = "mysql", .waiters = {1, 32, 200}, .url = {}, .settle_ms = 1'000, .note = {}};
+  crowd.url = [&](int) { return server->url(); };
+  add_crowd_rows(crowd, settings, report);
 }
 
 int mysql_catch_peer(char** arguments) {

@@ -38,6 +38,7 @@ void mysql_pair(const Settings&, Report&);
 void mysql_seed(const Settings&, Report&);
 void mysql_lost(const Settings&, Report&);
 void mysql_hand_over(const Settings&, Report&);
+void mysql_hand_over_to_one_of_many(const Settings&, Report&);
 void mysql_doorbell(const Settings&, Report&);
 void mysql_renewal(const Settings&, Report&);
 void postgres_pair(const Settings&, Report&);
