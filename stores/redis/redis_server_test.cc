@@ -398,6 +398,48 @@ TEST_F(TlsTest, AConnectionThatWasClosedAtRestCostsNoCall) {
   }
 }
 
+// The bytes that are there are no record yet: nothing may wait for the rest without an end.
+TEST_F(TlsTest, APeerThatHangsInTheMidstOfARecordCostsACallItsDeadlineAndNoMore) {
+  servers::Relay relay(server->port());
+  const std::string through = "rediss://127.0.0.1:" + std::to_string(relay.port()) +
+                              "?ca-file=" + server->authority().string() + '&' + kUnguarded;
+  std::atomic<bool> hangs{false};
+  const auto hang = [&] {
+    hangs = false;
+    relay.lie([&](std::string_view said) {
+      if (said.empty() || hangs.exchange(true)) return std::string();
+      return std::string(said.substr(0, said.size() / 2));
+    });
+  };
+  const auto expect_an_end = [&](const char* what, const std::shared_ptr<Store>& store) {
+    const LocalTime began = BootClock::now();
+    EXPECT_NE(error_of([&] { take(*store, m, "b~1", 0, 20s, 10s, soon(300ms)); }), "none") << what;
+    EXPECT_LT(BootClock::now() - began, 10s) << what;
+    EXPECT_TRUE(hangs) << what << ": there was no half of a record";
+    relay.mend();
+  };
+  // With replicas, on a connection of the call's own.
+  for (const char* more : {"", "&replicas=1"}) {
+    const auto store = open(through + more);
+    error_of([&] { take(*store, m, "a~1", 0, 20s, 10s, soon(2s)); });
+    const Hints hints(*store, m);
+    ASSERT_TRUE(hints.awaits_live());
+    hang();
+    expect_an_end(more, store);
+    EXPECT_TRUE(eventually([&] { return error_of([&] { observe(*store, m); }) == "none"; }));
+  }
+  const auto store = open(through + "&connect-timeout=500");
+  hang();
+  expect_an_end("the hand-shake", store);
+  EXPECT_TRUE(eventually([&] { return error_of([&] { observe(*store, m); }) == "none"; }));
+  // Whoever listens does not keep its store from ending.
+  const auto listening = std::make_unique<Hints>(*store, m);
+  ASSERT_TRUE(listening->awaits_live());
+  hang();
+  (*server)({"PUBLISH", "simba:{m}", "released@@x"});
+  ASSERT_TRUE(eventually([&] { return hangs.load(); }));
+}
+
 TEST_F(TlsTest, AServerThatWantsToKnowItsClientsIsShownACertificate) {
   servers::RedisServer strict({.transport = servers::RedisSettings::Transport::kTls,
                                .config = {{"tls-auth-clients", "yes"}}});
