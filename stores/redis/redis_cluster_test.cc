@@ -256,6 +256,27 @@ TEST_F(ClusterTest, WhoOnlyWatchesFollowsItsMutexAndLeavesTheNodeThatLostIt) {
   EXPECT_TRUE(eventually([&] { return !is_at(from); })) << "nothing is served there any more";
 }
 
+// Who listened there has nothing to do, and is told that it has again.
+TEST_F(ClusterTest, AMutexThatComesBackToANodeIsListenedForThereAgain) {
+  const unsigned slot = slot_of(m);
+  const std::size_t home = cluster->owner(slot), away = (home + 1) % 3;
+  const auto watcher = open(url);
+  const Hints hints(*watcher, m);
+  ASSERT_TRUE(hints.awaits_live());
+  const auto hear_at = [&](std::size_t node, const char* listeners) {
+    return eventually([&] {
+      return (*cluster)[node]({"PUBSUB", "NUMSUB", "simba:{m}"}).ends_with(listeners);
+    });
+  };
+  ASSERT_TRUE(hear_at(home, "\n1"));
+  for (const auto& [from, to] : {std::pair{home, away}, std::pair{away, home}}) {
+    cluster->begin_move(slot, to);
+    cluster->end_move(slot, from, to);
+    EXPECT_TRUE(hear_at(to, "\n1")) << from << " to " << to;
+    EXPECT_TRUE(hear_at(from, "\n0")) << from << " to " << to;
+  }
+}
+
 TEST_F(ClusterTest, NodesThatServeNothingAreForgottenWithTheNextMap) {
   Servers servers(std::make_shared<Dialer>(redis_options(url)));
   servers.learn(soon());

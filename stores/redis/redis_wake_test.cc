@@ -216,6 +216,30 @@ TEST_F(RedisTest, TheDeadDoNotGatherInAQueueThatIsNeverServed) {
       << "who listens stays";
 }
 
+// Whom nobody hears may have lost its connection a moment ago, and keeps its place for three
+// leases.
+TEST_F(RedisTest, WhoHasQueuedLatelyIsNotTakenForDead) {
+  const auto owner = open();
+  take(*owner, m, "a~1", 0, 20s, 10s);
+  const std::int64_t now = std::stoll(admin()({"TIME"}));
+  const auto place = [&](const std::string& who, std::int64_t age) {
+    admin()({"ZADD", key(":contender"), std::to_string(now - age), who});
+  };
+  place("late", 60);
+  place("dead", 91);
+  Waiter waiter(open(), m, "w~1");
+  ASSERT_TRUE(waiter.queue());
+  const auto keeps = [&](const std::string& who) {
+    return admin()({"ZSCORE", key(":contender"), who}) != "nil";
+  };
+  EXPECT_TRUE(eventually([&] { return !waiter.ask() && !keeps("dead"); }));
+  for (int i = 0; i < 20; ++i) ASSERT_FALSE(waiter.ask());
+  EXPECT_TRUE(keeps("late") || std::stoll(admin()({"TIME"})) - now > 29) << "the machine was busy";
+  const std::int64_t lasts = admin().ask({"PTTL", key(":contender")}).number;
+  EXPECT_GT(lasts, 0) << "the queue itself ends";
+  EXPECT_LE(lasts, 90'000);
+}
+
 TEST_F(RedisTest, AWaiterThatLeavesTakesItsPlaceWithIt) {
   const auto owner = open();
   take(*owner, m, "a~1");
