@@ -157,8 +157,8 @@ int act_schedule(const Typed& typed) {
   fill_duty(typed, "schedule", command);
   const int given = (typed.every ? 1 : 0) + (typed.after ? 1 : 0) + (typed.cron ? 1 : 0);
   if (given != 1) {
-    throw UsageError(std::string(given == 0 ? "when?" : "when? One of them:") +
-                     " Type --every 5m, --after 5m or --cron '*/5 * * * *'; see simba schedule "
+    throw UsageError(std::string(given == 0 ? "when? Type" : "when? Type only one of") +
+                     " --every 5m, --after 5m or --cron '*/5 * * * *'; see simba schedule "
                      "--help");
   }
   if (typed.first_after && typed.cron) {

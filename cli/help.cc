@@ -109,8 +109,8 @@ Options:
   --store URL            where the mutex lives; default: SIMBA_STORE, else sqlite:
   --config FILE          the file with settings; see simba config --help
 
-INT, TERM, HUP and QUIT end the program (TERM, then KILL), release the mutex, and then simba lead by
-that signal. The program finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
+INT, TERM, HUP and QUIT end the program (TERM, then KILL), release the mutex, and then end simba
+lead itself. The program finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
 
 Exit codes:
   the program's own where its end is the end: 0, with --restart never whatever it is; 128 + n if
@@ -147,7 +147,7 @@ Options:
   --config FILE          the file with settings; see simba config --help
 
 A run that fails is said and does not end the schedule. INT, TERM, HUP and QUIT end the program
-that runs (TERM, then KILL), release the mutex, and then simba schedule by that signal. The program
+that runs (TERM, then KILL), release the mutex, and then end simba schedule itself. The program
 finds SIMBA_MUTEX, SIMBA_OWNER and SIMBA_TOKEN, as with simba run.
 
 Exit codes:

@@ -149,9 +149,10 @@ int run(const RunCommand& command) {
   const Timing timing = Timing::of(command.contend);
   const nanoseconds to_kill = command.kill_after;
   if (command.max_hold > 0ms && command.max_hold <= to_kill) {
-    throw UsageError("--max-hold is " + typed_duration(command.max_hold) +
-                     ", which leaves the program no time: " + typed_duration(to_kill) +
-                     " before its end it is asked to stop (--kill-after)");
+    throw UsageError(
+        "--max-hold is " + typed_duration(command.max_hold) +
+        ", which leaves the program no time: " + typed_duration(to_kill) +
+        " before its end it is asked to stop; make it longer, or --kill-after shorter");
   }
   prctl(PR_SET_CHILD_SUBREAPER, 1);  // should the guardian die, its children become ours
   const Signals signals;

@@ -221,7 +221,7 @@ TEST_F(ScheduleTest, WhatIsTypedWrongIsSaid) {
     return result.err;
   };
   EXPECT_THAT(error({}), HasSubstr("when? Type --every 5m"));
-  EXPECT_THAT(error({"--every", "5m", "--after", "5m"}), HasSubstr("One of them:"));
+  EXPECT_THAT(error({"--every", "5m", "--after", "5m"}), HasSubstr("Type only one of --every 5m"));
   EXPECT_THAT(error({"--every", "0"}), HasSubstr("longer than 0"));
   EXPECT_THAT(error({"--cron", "61 * * * *"}), HasSubstr("the minute is '61'"));
   EXPECT_THAT(error({"--cron", "@daily", "--first-after", "1s"}), HasSubstr("no meaning"));
