@@ -167,7 +167,8 @@ void fail_system(int error, const std::string& doing, const fs::path& path) {
     case EACCES:
     case EPERM:
     case EROFS:
-      throw Error(Errc::kDenied, what + "; use a directory this user can write");
+      throw Error(Errc::kDenied,
+                  what + "; name a file in a directory this user can write: sqlite:PATH");
     case ENOSPC:
     case EDQUOT:
       throw Error(Errc::kUnreachable, what + "; the disk is full: free some space");

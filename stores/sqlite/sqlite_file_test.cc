@@ -82,6 +82,16 @@ TEST_F(SqliteFile, OfWhichTheParentsAreMissingIsMadeOnlyByDefault) {
   EXPECT_EQ(answer, std::to_string(0700));
 }
 
+TEST_F(SqliteFile, ThatCannotBeMadeByDefaultMayBeNamed) {
+  const std::string answer = as_ordinary_user(directory, [&]() -> std::string {
+    fs::create_directory(directory / "state");
+    fs::permissions(directory / "state", fs::perms{0500});
+    setenv("XDG_STATE_HOME", (directory / "state").c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    return why_not_opened({});
+  });
+  EXPECT_THAT(answer, AllOf(HasSubstr("create the directory"), HasSubstr("sqlite:PATH")));
+}
+
 TEST_F(SqliteFile, InASharedDirectoryIsRefused) {
   EXPECT_THAT(why_not_opened("/tmp/simba-test-locks.db"), HasSubstr("writable by everybody"));
   fs::permissions(directory, fs::perms::all);
