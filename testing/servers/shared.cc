@@ -74,8 +74,10 @@ const Kind& kind_of(std::string_view name) {
 
 }  // namespace
 
-SharedServer::SharedServer(std::string_view kind) {
-  const fs::path place = shared_directory("shared/" + std::string(kind));
+SharedServer::SharedServer(std::string_view asked) {
+  // So that nobody who tests the one finds the other.
+  const std::string kind(asked == "mariadb" && tests_mysql() ? "mysql" : asked);
+  const fs::path place = shared_directory("shared/" + kind);
   // One at a time: the second finds the server that the first has started.
   const UniqueFd one_at_a_time = open_locked(place / "start.lock", LOCK_EX);
   use_ = open_locked(place / "use.lock", LOCK_SH);
@@ -84,11 +86,11 @@ SharedServer::SharedServer(std::string_view kind) {
     for (const char* old : {"address", "unavailable", "failed", "unneeded"}) {
       fs::remove(place / old);
     }
-    start_keeper(std::string(kind));
+    start_keeper(kind);
   }
   if (fs::exists(place / "unavailable")) throw Unavailable(content(place / "unavailable"));
   if (!fs::exists(place / "address")) {
-    throw std::runtime_error("no shared " + std::string(kind) + ": " + content(place / "failed"));
+    throw std::runtime_error("no shared " + kind + ": " + content(place / "failed"));
   }
   address_ = content(place / "address");
 }
@@ -100,8 +102,7 @@ TestServer::TestServer(std::string_view name) {
     url_ = given;
     return;
   }
-  // So that nobody who tests the one finds the other.
-  shared_.emplace(name == "mariadb" && tests_mysql() ? "mysql" : name);
+  shared_.emplace(name);
   url_.append(kind.before).append(shared_->address()).append(kind.after);
 }
 

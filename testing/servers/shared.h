@@ -21,6 +21,7 @@ namespace simba::servers {
 // Threads: one object, one thread.
 class SharedServer {
  public:
+  // "mariadb" is MySQL where tests_mysql() says so.
   explicit SharedServer(std::string_view kind);
 
   const std::string& address() const { return address_; }
