@@ -6,8 +6,9 @@ simba_add_test(NAME zookeeper_unit_test
 # On real servers. simba::contract and simba::servers are made later, in testing/: links are looked up at the end. Not
 # under the thread sanitizer: it cannot see into the driver, and finds the one buffer that all of its handles share.
 if(SIMBA_BUILD_TESTS AND NOT SIMBA_SANITIZE STREQUAL thread)
-  simba_add_test(NAME zookeeper_contract_test SOURCES zookeeper_contract_test.cc
-    DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 120 WEIGHT 2)
+  simba_add_test(NAME zookeeper_contract_test SOURCES zookeeper_contract_test.cc zookeeper_fixture.cc
+    DEPS simba::contract simba::zookeeper simba::kit simba::servers zookeeper_mt LABELS sleeping TIMEOUT 120 WEIGHT 2)
+  target_compile_definitions(zookeeper_contract_test PRIVATE THREADED "SIMBA_DOCS=\"${PROJECT_SOURCE_DIR}/docs\"")
 
   simba_add_test(NAME ensemble_contract_test SOURCES ensemble_contract_test.cc
     DEPS simba::contract simba::zookeeper simba::servers LABELS sleeping TIMEOUT 300 WEIGHT 2 WHOLE)

@@ -2,7 +2,9 @@
 #include <string>
 
 #include "simba/zookeeper.h"
+#include "stores/kit/documented.h"
 #include "stores/kit/server_contract.h"
+#include "stores/zookeeper/zookeeper_fixture.h"
 
 namespace simba::testing {
 namespace {
@@ -13,7 +15,7 @@ class ZookeeperContract : public ServerContract {
   ZookeeperContract() : ServerContract("zookeeper") {}
 
  protected:
-  // Below a base of its own user, whose nodes others may read (docs/zookeeper.md, privileges).
+  // Below a base that an operator has made for its user, as docs/zookeeper.md says.
   static constexpr const char* kBase = "base=/contract&acl=creator-read&";
   // Long enough for the leases of the suite: 90 s, and what the store keeps back.
   virtual std::string url() const {
@@ -21,7 +23,18 @@ class ZookeeperContract : public ServerContract {
   }
 
  private:
+  static bool make_base(const std::string& servers) {
+    const std::string page = kit::documented(SIMBA_DOCS "/zookeeper.md", "create /simba");
+    std::string command = page.substr(page.find("create "));
+    command.replace(command.find("/simba"), 6, "/contract");
+    const int code = zookeeper::Raw(servers, "contender:secret").run(command);
+    return code == ZOK || code == ZNODEEXISTS;  // made by another process of this suite
+  }
   std::shared_ptr<Store> open() final {
+    if (server().is_shared()) {
+      static const bool is_made = make_base(zookeeper_options(server().url()).servers);
+      EXPECT_TRUE(is_made);
+    }
     return open_zookeeper(zookeeper_options(as("contender:secret", url())));
   }
 };

@@ -165,6 +165,43 @@ TEST_F(FaultTest, TheNodesOfAUserAreItsOwnAndAnybodyMayRead) {
   EXPECT_THAT(error_of([&] { take(*open_alone(wrong), m, "b~1"); }), HasSubstr("ACL"));
 }
 
+// What docs/zookeeper.md says that one needs; and that each of it is.
+TEST_F(FaultTest, AContenderNeedsToCreateDeleteAndReadAndWhoEvictsToWriteToo) {
+  start();
+  ASSERT_EQ(raw().run("create /simba \"\" world:anyone:cdr"), ZOK);
+  const auto store = open_alone(options(6s)), other = connect_straight();
+  const auto mutex_for = [&](const std::string& permissions) {
+    const std::string mutex = m + '-' + permissions;
+    EXPECT_EQ(raw().run("create " + path(mutex) + " \"\" world:anyone:" + permissions), ZOK);
+    return mutex;
+  };
+  const auto is_denied = [&](const std::function<void()>& attempt) {
+    return error_of(attempt).find("the ACL of the node does not allow it") != std::string::npos;
+  };
+
+  const std::string contended = mutex_for("cdr"), evicted = mutex_for("cdrw");
+  const Token token = take(*store, contended, "a~1").owner.token;
+  EXPECT_TRUE(owns(renew(*store, contended, "a~1", token), "a~1"));
+  EXPECT_TRUE(
+      is_denied([&] { other->evict(contended, "a~1", token, Eviction::kKeepLease, soon()); }));
+  release(*store, contended, "a~1");
+  EXPECT_TRUE(owns(take(*other, contended, "b~1"), "b~1"));
+  const Token evicted_token = take(*store, evicted, "a~1").owner.token;
+  other->evict(evicted, "a~1", evicted_token, Eviction::kKeepLease, soon());
+  EXPECT_FALSE(owns(renew(*store, evicted, "a~1", evicted_token), "a~1"));
+
+  const std::string watched = mutex_for("r");
+  EXPECT_TRUE(observe(*other, watched).is_free());
+  EXPECT_TRUE(is_denied([&] { take(*store, watched, "a~1"); }));
+  for (const char* lacking : {"dr", "cd"}) {
+    const std::string mutex = mutex_for(lacking);
+    EXPECT_TRUE(is_denied([&] { take(*store, mutex, "a~1"); })) << lacking;
+  }
+  const std::string kept = mutex_for("cr");
+  take(*store, kept, "a~1");
+  EXPECT_TRUE(is_denied([&] { release(*store, kept, "a~1"); }));
+}
+
 TEST_F(FaultTest, WithTheAclOfTheCreatorNobodyElseReads) {
   start();
   ZookeeperOptions mine = options(6s);

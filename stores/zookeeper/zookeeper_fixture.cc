@@ -2,7 +2,9 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 
 namespace simba::zookeeper {
@@ -50,6 +52,26 @@ Raw::~Raw() { zookeeper_close(zh_); }
 int Raw::create(const std::string& path, const std::string& data, int mode) {
   return zoo_create(zh_, path.c_str(), data.data(), static_cast<int>(data.size()),
                     &ZOO_OPEN_ACL_UNSAFE, mode, nullptr, 0);
+}
+
+int Raw::run(const std::string& command) {
+  std::istringstream words(command);
+  std::string create, path, data, entries;
+  words >> create >> path >> data >> entries;
+  if (create != "create" || data != "\"\"") throw std::runtime_error("not known: " + command);
+  std::vector<std::string> parts;  // scheme, id, permissions, and the next one's
+  std::replace(entries.begin(), entries.end(), ',', ':');
+  std::istringstream all(entries);
+  for (std::string part; std::getline(all, part, ':');) parts.push_back(part);
+  std::vector<ACL> acl;
+  for (std::size_t i = 0; i + 2 < parts.size(); i += 3) {
+    constexpr std::string_view kLetters = "rwcda";  // by their bits
+    int permissions = 0;
+    for (const char letter : parts[i + 2]) permissions |= 1 << kLetters.find(letter);
+    acl.push_back({permissions, {parts[i].data(), parts[i + 1].data()}});
+  }
+  const ACL_vector made{static_cast<std::int32_t>(acl.size()), acl.data()};
+  return zoo_create(zh_, path.c_str(), "", 0, &made, 0, nullptr, 0);
 }
 
 int Raw::remove(const std::string& path) { return zoo_delete(zh_, path.c_str(), -1); }

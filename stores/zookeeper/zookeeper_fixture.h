@@ -36,6 +36,8 @@ class Raw {
   Raw& operator=(const Raw&) = delete;
 
   int create(const std::string& path, const std::string& data = {}, int mode = 0);
+  // As zkCli.sh does: "create /path "" auth::cdr,world:anyone:r".
+  int run(const std::string& command);
   int remove(const std::string& path);
   int set(const std::string& path, const std::string& data);
   std::vector<std::string> children(const std::string& path);  // the queue of a mutex, in order
