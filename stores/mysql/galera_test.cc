@@ -6,8 +6,6 @@
 namespace simba::mysql {
 namespace {
 
-using ::testing::HasSubstr;
-
 class GaleraTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -106,7 +104,7 @@ TEST_F(GaleraTest, NodesExcludeEachOtherAndGoOnWithoutOneOfThem) {
 
   // A store that may go to any of them begins with the one that will die.
   MysqlOptions any = options(2);
-  for (const std::size_t i : {0, 1}) any.hosts.push_back(options(i).hosts.at(0));
+  for (const std::size_t i : {0U, 1U}) any.hosts.push_back(options(i).hosts.at(0));
   const auto mobile = open_mysql(any);
   const Token kept = observed(contend(*mobile, {"mobile", "x~1", 0, 0, 120s, 60s})).owner.token;
 
