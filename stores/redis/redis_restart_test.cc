@@ -73,6 +73,48 @@ class Clock {
   const std::string file_ = directory_.path() / "clock";
 };
 
+// A lease that a replica takes over ends at a time of the old master's clock.
+TEST(RedisRestart, ASuccessorWhoseClockIsOffEndsLeasesEarlyOrLateAndTokensGrowByTheFence) {
+  for (const bool is_ahead : {true, false}) {
+    SCOPED_TRACE(is_ahead ? "ahead" : "behind");
+    std::unique_ptr<servers::RedisServer> master, replica;
+    try {
+      master = std::make_unique<servers::RedisServer>();
+      replica = std::make_unique<servers::RedisServer>();
+    } catch (const servers::Unavailable& reason) {
+      GTEST_SKIP() << reason.what();
+    }
+    Clock clock;
+    clock.set_back(is_ahead ? -1h : 1h);
+    replica->recipe().command.environment = clock.environment();
+    master->start();
+    replica->start();
+    replica->follow(*master);
+    ASSERT_TRUE(eventually([&] { return replica->info("master_link_status") == "up"; }));
+    const auto before = open_alone(master->url("restart-guard=off"));
+    const Token token = take(*before, "m", "a~1", 0, 300s, 60s).owner.token;
+    ASSERT_TRUE(eventually(
+        [&] { return replica->info("slave_repl_offset") == master->info("master_repl_offset"); }));
+    (*replica)({"REPLICAOF", "NO", "ONE"});
+    const auto store = open_alone(replica->url("restart-guard=off"));
+    const Observation seen = observe(*store, "m");
+    EXPECT_EQ(seen.is_free(), is_ahead);
+    if (!is_ahead) {
+      EXPECT_GT(seen.owner.transition_at - seen.now, 1h);
+      store->evict("m", "a~1", token, Eviction::kFreeNow, soon());
+    }
+    EXPECT_GT(take(*store, "m", "b~1").owner.token, token);
+    if (is_ahead) continue;
+    // Without the fence, which it may have missed, what the client has seen is left, or the clock.
+    release(*store, "m", "b~1");
+    (*replica)({"DEL", "simba:{m}:fence"});
+    EXPECT_GT(take(*store, "m", "c~1", token).owner.token, token);
+    release(*store, "m", "c~1");
+    (*replica)({"DEL", "simba:{m}:fence"});
+    EXPECT_LT(take(*store, "m", "d~1").owner.token, token) << "as the page warns";
+  }
+}
+
 // By its clock it starts in an hour. Who has been connected for a lease knows better.
 TEST(RedisRestart, AServerWhoseClockWasSetBackIsNotWaitedForLongerThanALease) {
   std::unique_ptr<servers::RedisServer> server;
