@@ -1,10 +1,9 @@
 #include "stores/kit/listener.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "stores/kit/forked.h"
+#include "stores/kit/this_process.h"
 
 namespace simba::kit {
 
@@ -13,7 +12,7 @@ class Listener::Heard : public Watch {
   Heard(std::unique_ptr<Watch> inner, std::shared_ptr<Reader> reader)
       : inner_(std::move(inner)), reader_(std::move(reader)), need_(*reader_) {}
   ~Heard() override {
-    if (getpid() == process_) return;
+    if (process_.is_still()) return;
     need_.forget();
     leave_alone(std::move(reader_));
   }
@@ -22,7 +21,7 @@ class Listener::Heard : public Watch {
   void need_reader(bool needed) override { need_.set(needed); }
 
  private:
-  const pid_t process_ = getpid();
+  const ThisProcess process_;
   std::unique_ptr<Watch> inner_;
   std::shared_ptr<Reader> reader_;
   Reader::Need need_;

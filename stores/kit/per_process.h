@@ -1,38 +1,14 @@
 #pragma once
 
-#include <pthread.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "stores/kit/this_process.h"
+
 namespace simba::kit {
-
-// A process, told from those it was forked from: also where it has the same number, as the first
-// one of each pid namespace has, or by chance.
-class ThisProcess {
- public:
-  ThisProcess() : forks_(forks_so_far()) {}
-  bool is_still() const { return number_ == getpid() && forks_ == forks_so_far(); }
-
- private:
-  // The handler may come twice: who finds none makes one, and waits for nobody who is about to.
-  static unsigned forks_so_far() {
-    if (!counts.load(std::memory_order_acquire)) {
-      const auto count = [] { forks.fetch_add(1, std::memory_order_relaxed); };
-      counts.store(pthread_atfork(nullptr, nullptr, count) == 0, std::memory_order_release);
-    }
-    return forks.load(std::memory_order_relaxed);
-  }
-  static constinit inline std::atomic<bool> counts{false};
-  static constinit inline std::atomic<unsigned> forks{0};
-
-  const pid_t number_ = getpid();
-  const unsigned forks_;
-};
 
 // What the stores of one process share, by a text that says what it is for: the one connection that
 // listens to a server. It lives as long as somebody has it; a forked child makes its own.

@@ -4,10 +4,15 @@
 #include <sched.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <functional>
+
+#include "stores/kit/worker.h"
 
 namespace simba::kit {
 namespace {
+
+using namespace std::chrono_literals;
 
 struct Kept {};
 
@@ -42,15 +47,34 @@ TEST(PerProcess, AForkedChildKeepsItsOwn) {
 }
 
 // The first process of each namespace has the number 1.
+constexpr int kCannot = 9;
+int as_number_one(const std::function<int()>& body) {
+  return unshare(CLONE_NEWPID) == 0 ? in_child(body) : kCannot;
+}
+
 TEST(PerProcess, AForkedChildOfTheSameNumberKeepsItsOwn) {
-  constexpr int kCannot = 9;
-  const auto in_a_namespace = [](const std::function<int()>& body) {
-    return unshare(CLONE_NEWPID) == 0 ? in_child(body) : kCannot;
-  };
   const int answer = in_child([&] {
-    return in_a_namespace([&] {
+    return as_number_one([&] {
       const std::shared_ptr<Kept> mine = keep();
-      return in_a_namespace([&] { return getpid() == 1 && keep() != mine ? 7 : 1; });
+      return as_number_one([&] { return getpid() == 1 && keep() != mine ? 7 : 1; });
+    });
+  });
+  if (answer == kCannot) GTEST_SKIP() << "needs to make a namespace";
+  EXPECT_EQ(answer, 7);
+}
+
+TEST(PerProcess, WhatAForkedChildOfTheSameNumberLeavesIsNotStoppedInItsParent) {
+  const int answer = in_child([&] {
+    return as_number_one([&] {
+      auto worker = std::make_unique<Worker>("test-worker", [](const StopSignal& stop) {
+        while (stop.pause(1h)) {
+        }
+      });
+      const int child = as_number_one([&] {
+        worker.reset();
+        return 7;
+      });
+      return worker->stop().pause(0ms) ? child : 1;
     });
   });
   if (answer == kCannot) GTEST_SKIP() << "needs to make a namespace";

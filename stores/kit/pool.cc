@@ -1,7 +1,5 @@
 #include "stores/kit/pool.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
@@ -13,6 +11,7 @@
 #include "simba/error.h"
 #include "stores/kit/backoff.h"
 #include "stores/kit/forked.h"
+#include "stores/kit/this_process.h"
 
 namespace simba::kit {
 namespace {
@@ -26,7 +25,7 @@ constexpr milliseconds kFirstPause{25}, kLongestPause{250};
 struct Pool::State {
   explicit State(Options its_options) : options(std::move(its_options)) {}
 
-  const pid_t process = getpid();
+  const ThisProcess process;
   const Options options;
   std::mutex guard;
   std::condition_variable for_keep, for_ask, for_opener;
@@ -83,7 +82,7 @@ Pool::Borrowed::~Borrowed() {
 Pool::Pool(Options options) : state_(std::make_shared<State>(std::move(options))) {}
 
 Pool::~Pool() {
-  if (getpid() != state_->process) {
+  if (!state_->process.is_still()) {
     // Its connections are copies of the parent's; a lock may be held.
     leave_alone(std::move(state_));
     static_cast<void>(opener_.release());

@@ -1,8 +1,8 @@
 #include "stores/kit/shared_log.h"
 
-#include <unistd.h>
-
 #include <utility>
+
+#include "stores/kit/this_process.h"
 
 namespace simba::kit {
 
@@ -13,7 +13,7 @@ class SharedLog::Ticket {
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;
   ~Ticket() {
-    if (getpid() != process_) return;  // forked: somebody may have held the lock then
+    if (!process_.is_still()) return;  // forked: somebody may have held the lock then
     std::list<Entry> ended;
     std::unique_lock lock(log_->guard_);
     ended.splice(ended.begin(), log_->entries_, at_);
@@ -21,7 +21,7 @@ class SharedLog::Ticket {
   }
 
  private:
-  const pid_t process_ = getpid();
+  const ThisProcess process_;
   const std::shared_ptr<SharedLog> log_;
   const std::list<Entry>::iterator at_;
 };

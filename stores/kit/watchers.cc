@@ -1,9 +1,9 @@
 #include "stores/kit/watchers.h"
 
-#include <unistd.h>
-
 #include <utility>
 #include <vector>
+
+#include "stores/kit/this_process.h"
 
 namespace simba::kit {
 
@@ -14,7 +14,7 @@ class Watchers::Ticket : public Watch {
       : watchers_(std::move(watchers)), entry_(std::move(entry)), at_(at) {}
 
   ~Ticket() override {
-    if (getpid() != process_) return;  // forked: somebody may have held the lock then
+    if (!process_.is_still()) return;  // forked: somebody may have held the lock then
     {
       const std::lock_guard lock(watchers_->guard_);
       watchers_->entries_.erase(at_);
@@ -25,7 +25,7 @@ class Watchers::Ticket : public Watch {
   }
 
  private:
-  const pid_t process_ = getpid();
+  const ThisProcess process_;
   const std::shared_ptr<Watchers> watchers_;
   const std::shared_ptr<Entry> entry_;
   const std::multimap<std::string, std::shared_ptr<Entry>, std::less<>>::iterator at_;

@@ -18,6 +18,7 @@
 #include "simba/error.h"
 #include "stores/kit/forked.h"
 #include "stores/kit/signals_blocked.h"
+#include "stores/kit/this_process.h"
 
 namespace simba::kit {
 namespace {
@@ -51,7 +52,7 @@ bool StopSignal::pause(nanoseconds length) const noexcept {
 }
 
 struct Worker::State {
-  const pid_t process = getpid();
+  const ThisProcess process;
   StopSignal stop;
   std::mutex guard;
   std::condition_variable ended;
@@ -76,7 +77,7 @@ Worker::Worker(const std::string& name, Task task) : state_(std::make_shared<Sta
 }
 
 Worker::~Worker() {
-  if (getpid() != state_->process) {
+  if (!state_->process.is_still()) {
     leave_alone(std::move(state_));
     return;
   }

@@ -1,7 +1,5 @@
 #include "stores/mongodb/endpoint.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <system_error>
@@ -9,6 +7,7 @@
 
 #include "simba/error.h"
 #include "stores/kit/signals_blocked.h"
+#include "stores/kit/this_process.h"
 #include "stores/mongodb/failure.h"
 
 namespace simba::mongodb {
@@ -79,12 +78,12 @@ struct Closing {
     ended.notify_all();
   }
   void wait() {
-    if (getpid() != process) return;  // its threads are not here
+    if (!process.is_still()) return;  // its threads are not here
     std::unique_lock lock(guard);
     ended.wait_for(lock, std::chrono::seconds(3), [&] { return count == 0; });
   }
 
-  const pid_t process = getpid();
+  const kit::ThisProcess process;
   std::mutex guard;
   std::condition_variable ended;
   std::size_t count = 0;  // guarded by guard
@@ -286,7 +285,7 @@ void Endpoint::push(mongoc_client_t* client) {
 
 // A thread that hangs in the network is left to itself sooner or later; the pool is not ours.
 void Endpoint::await_return() {
-  if (!is_users() || getpid() != process_) return;
+  if (!is_users() || !process_.is_still()) return;
   std::unique_lock lock(guard_);
   if (changed_.wait_for(lock, kReturn, [&] { return borrowed_ == 0; })) return;
   lock.unlock();

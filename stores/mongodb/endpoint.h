@@ -1,8 +1,6 @@
 #pragma once
 
 #include <mongoc/mongoc.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -16,6 +14,7 @@
 #include "simba/error.h"
 #include "simba/mongodb.h"
 #include "simba/time.h"
+#include "stores/kit/this_process.h"
 #include "stores/mongodb/transport.h"
 
 namespace simba::mongodb {
@@ -71,7 +70,7 @@ class Endpoint {
   [[noreturn]] void fail() const;  // likewise
 
   const MongodbOptions options_;
-  const pid_t process_ = getpid();
+  const kit::ThisProcess process_;
   std::string where_, identity_;
   std::unique_ptr<mongoc_uri_t, void (*)(mongoc_uri_t*)> uri_;
   mongoc_client_pool_t* pool_ = nullptr;

@@ -1,7 +1,5 @@
 #include "stores/mongodb/mongodb_store.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "stores/kit/batches.h"
@@ -32,7 +30,6 @@ MongodbStore::MongodbStore(const MongodbOptions& options)
               .max_mutex_length = kMaxMutex,
               .max_wire_id_length = kMaxOwner,
               .users_client = options.pool},
-      process_(getpid()),
       own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(Endpoint::make(kit::with_log(options, log_))),
       mutexes_(*endpoint_),
@@ -41,7 +38,7 @@ MongodbStore::MongodbStore(const MongodbOptions& options)
       pool_(pool_options(endpoint_)) {}
 
 MongodbStore::~MongodbStore() {
-  if (getpid() == process_) return;
+  if (process_.is_still()) return;
   // Copies of the parent's: locks in them may be held, threads of the driver are not here.
   kit::leave_alone(endpoint_);
   kit::leave_alone(changes_);
@@ -123,7 +120,7 @@ std::vector<Listed> MongodbStore::list(std::string_view prefix, std::string_view
 }
 
 void MongodbStore::check_fork() const {
-  if (getpid() == process_) return;
+  if (process_.is_still()) return;
   throw Error(Errc::kMisuse,
               "mongodb: forked: this store was opened before the fork and is dead in the child; "
               "exec a program, or open the store after the fork");

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <span>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "simba/store.h"
 #include "stores/kit/pool.h"
 #include "stores/kit/shared_log.h"
+#include "stores/kit/this_process.h"
 #include "stores/mongodb/changes.h"
 #include "stores/mongodb/connection.h"
 #include "stores/mongodb/endpoint.h"
@@ -46,7 +45,7 @@ class MongodbStore : public Store {
   void check_fork() const;
 
   const StoreTraits traits_;
-  const pid_t process_;
+  const kit::ThisProcess process_;
   const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;

@@ -1,12 +1,11 @@
 #include "stores/mysql/listener.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <utility>
 
 #include "stores/kit/forked.h"
 #include "stores/kit/per_process.h"
+#include "stores/kit/this_process.h"
 
 namespace simba::mysql {
 namespace {
@@ -29,12 +28,12 @@ class Listener::Rung : public Watch {
   Rung(std::unique_ptr<Watch> heard, std::shared_ptr<Bells> bells, std::string_view mutex)
       : heard_(std::move(heard)), bells_(std::move(bells)), bell_(bells_->want(mutex)) {}
   ~Rung() override {
-    getpid() == process_ ? bells_->drop(bell_) : kit::leave_alone(std::move(bells_));
+    process_.is_still() ? bells_->drop(bell_) : kit::leave_alone(std::move(bells_));
   }
   bool is_live() const override { return bell_->is_live && heard_->is_live(); }
 
  private:
-  const pid_t process_ = getpid();
+  const kit::ThisProcess process_;
   std::unique_ptr<Watch> heard_;
   std::shared_ptr<Bells> bells_;
   std::shared_ptr<Bells::Bell> bell_;

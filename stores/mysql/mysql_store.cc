@@ -1,7 +1,5 @@
 #include "stores/mysql/mysql_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -40,8 +38,7 @@ std::string blocked_advice(const Endpoint& endpoint) {
 }  // namespace
 
 MysqlStore::MysqlStore(const MysqlOptions& options)
-    : process_(getpid()),
-      own_lines_(kit::SharedLog::add(log_, options.log)),
+    : own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
       traits_{"mysql", kMaxMutex, options.max_id_length, false, false, blocked_advice(*endpoint_)},
       listener_(Listener::of(endpoint_, log_)),
@@ -50,7 +47,7 @@ MysqlStore::MysqlStore(const MysqlOptions& options)
 
 MysqlStore::~MysqlStore() {
   // A copy of the parent's: a lock in it may be held.
-  if (getpid() != process_) kit::leave_alone(listener_);
+  if (!process_.is_still()) kit::leave_alone(listener_);
 }
 
 template <class Work>
@@ -153,7 +150,7 @@ void MysqlStore::note(std::string_view mutex, std::string_view taker, const Answ
 }
 
 void MysqlStore::check_fork() const {
-  if (getpid() == process_) return;
+  if (process_.is_still()) return;
   throw Error(Errc::kMisuse,
               "mysql: forked: this store was opened before the fork and is dead in the child; "
               "exec a program, or open the store after the fork");

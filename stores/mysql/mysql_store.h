@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <span>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "simba/store.h"
 #include "stores/kit/pool.h"
 #include "stores/kit/shared_log.h"
+#include "stores/kit/this_process.h"
 #include "stores/mysql/connection.h"
 #include "stores/mysql/endpoint.h"
 #include "stores/mysql/listener.h"
@@ -48,7 +47,7 @@ class MysqlStore : public Store {
   void note(std::string_view mutex, std::string_view taker, const Answer& answer);
   void announce(Connection& connection, std::span<const Freed> freed, LocalTime deadline);
 
-  const pid_t process_;
+  const kit::ThisProcess process_;
   const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;

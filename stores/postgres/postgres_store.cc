@@ -1,7 +1,5 @@
 #include "stores/postgres/postgres_store.h"
 
-#include <unistd.h>
-
 #include <utility>
 
 #include "stores/kit/batches.h"
@@ -40,8 +38,7 @@ std::string blocked_advice(const Endpoint& endpoint) {
 }  // namespace
 
 PostgresStore::PostgresStore(const PostgresOptions& options)
-    : process_(getpid()),
-      own_lines_(kit::SharedLog::add(log_, options.log)),
+    : own_lines_(kit::SharedLog::add(log_, options.log)),
       endpoint_(std::make_shared<Endpoint>(kit::with_log(options, log_))),
       traits_{"postgres", kMaxMutex, kMaxOwner, false, false, blocked_advice(*endpoint_)},
       table_(std::make_shared<MutexTable>(*endpoint_)),
@@ -51,7 +48,7 @@ PostgresStore::PostgresStore(const PostgresOptions& options)
 
 PostgresStore::~PostgresStore() {
   // A copy of the parent's: a lock in it may be held.
-  if (getpid() != process_) kit::leave_alone(listener_);
+  if (!process_.is_still()) kit::leave_alone(listener_);
 }
 
 template <class Work>
@@ -136,7 +133,7 @@ std::vector<Listed> PostgresStore::list(std::string_view prefix, std::string_vie
 }
 
 void PostgresStore::check_fork() const {
-  if (getpid() == process_) return;
+  if (process_.is_still()) return;
   throw Error(Errc::kMisuse,
               "postgres: forked: this store was opened before the fork and is dead in the child; "
               "exec a program, or open the store after the fork");

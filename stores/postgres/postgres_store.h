@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <memory>
 #include <span>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "simba/store.h"
 #include "stores/kit/pool.h"
 #include "stores/kit/shared_log.h"
+#include "stores/kit/this_process.h"
 #include "stores/postgres/connection.h"
 #include "stores/postgres/endpoint.h"
 #include "stores/postgres/listener.h"
@@ -48,7 +47,7 @@ class PostgresStore : public Store {
   void check_fork() const;
   void announce(const Names& freed);
 
-  const pid_t process_;
+  const kit::ThisProcess process_;
   const std::shared_ptr<kit::SharedLog> log_ = std::make_shared<kit::SharedLog>();
   const std::shared_ptr<kit::SharedLog::Ticket> own_lines_;
   const std::shared_ptr<Endpoint> endpoint_;

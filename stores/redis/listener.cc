@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stores/kit/forked.h"
+#include "stores/kit/this_process.h"
 #include "stores/redis/messages.h"
 #include "stores/redis/names.h"
 
@@ -73,7 +74,7 @@ class Listener::Heard : public Watch {
     if (ear_) need_.emplace(*ear_->reader);
   }
   ~Heard() override {
-    if (getpid() != process_) {
+    if (!process_.is_still()) {
       if (need_) need_->forget();
       kit::leave_alone(std::move(ear_));
       kit::leave_alone(std::move(listener_));
@@ -91,7 +92,7 @@ class Listener::Heard : public Watch {
   }
 
  private:
-  const pid_t process_ = getpid();
+  const kit::ThisProcess process_;
   std::unique_ptr<Watch> inner_;
   std::shared_ptr<Listener> listener_;
   const std::string mutex_;

@@ -1,7 +1,5 @@
 #include "stores/redis/redis_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <iterator>
 #include <set>
@@ -93,18 +91,16 @@ void throw_common(const std::vector<Request>& requests) {
 }  // namespace
 
 RedisStore::RedisStore(std::shared_ptr<Session> session, const LogSink& log)
-    : process_(getpid()),
-      session_(std::move(session)),
-      lines_(kit::SharedLog::add(session_->log, log)) {}
+    : session_(std::move(session)), lines_(kit::SharedLog::add(session_->log, log)) {}
 
 RedisStore::~RedisStore() {
-  if (getpid() != process_) kit::leave_alone(std::move(session_));  // the parent's
+  if (!process_.is_still()) kit::leave_alone(std::move(session_));  // the parent's
 }
 
 const StoreTraits& RedisStore::traits() const { return store_traits(); }
 
 void RedisStore::check_fork() const {
-  if (getpid() == process_) return;
+  if (process_.is_still()) return;
   throw Error(Errc::kMisuse,
               "redis: forked: this store was opened before the fork and is dead in the child; "
               "exec a program, or open the store after the fork");

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <memory>
 #include <set>
@@ -12,6 +10,7 @@
 
 #include "simba/redis.h"
 #include "simba/store.h"
+#include "stores/kit/this_process.h"
 #include "stores/redis/session.h"
 
 namespace simba::redis {
@@ -58,7 +57,7 @@ class RedisStore : public Store {
                              LocalTime deadline) const;
   const std::string& where() const { return session_->courier->dialer().where(); }
 
-  const pid_t process_;
+  const kit::ThisProcess process_;
   std::shared_ptr<Session> session_;
   const std::shared_ptr<kit::SharedLog::Ticket> lines_;
   // That nobody has answered a giving back, until somebody does.

@@ -69,7 +69,7 @@ struct Handle::Transaction {
 
 Handle::Handle(const std::string& servers, const Certificates& certificates, milliseconds timeout,
                Events events)
-    : events_(std::move(events)), process_(getpid()) {
+    : events_(std::move(events)) {
   const std::unique_lock lock(guard_);
   zh_ = open(servers, certificates, static_cast<int>(timeout.count()));
   if (zh_) return;
@@ -100,7 +100,7 @@ zhandle_t* Handle::open(const std::string& servers, const Certificates& certific
 Handle::~Handle() { close(); }
 
 void Handle::close() {
-  if (getpid() != process_) return;  // forked: the threads, and the session, are the parent's
+  if (!process_.is_still()) return;  // forked: the threads, and the session, are the parent's
   zhandle_t* closing = nullptr;
   {
     const std::unique_lock lock(guard_);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "simba/time.h"
+#include "stores/kit/this_process.h"
 
 namespace simba::zookeeper {
 
@@ -77,7 +78,7 @@ class Handle {
   void commit(std::unique_ptr<Transaction> transaction);
 
   const Events events_;
-  const pid_t process_;
+  const kit::ThisProcess process_;
   mutable std::shared_mutex guard_;
   zhandle_t* zh_ = nullptr;  // guarded by guard_; null: closed
 };

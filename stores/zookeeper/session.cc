@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "stores/kit/per_process.h"
+#include "stores/kit/this_process.h"
 #include "stores/zookeeper/failure.h"
 #include "stores/zookeeper/latch.h"
 #include "stores/zookeeper/leave.h"
@@ -50,7 +51,7 @@ class Session::Ticket : public Watch {
 
   ~Ticket() override {
     hints_.reset();
-    if (getpid() != process_) return;
+    if (!process_.is_still()) return;
     if (!key_.ends_with('/')) {
       session_->places_.drop_watch(key_, BootClock::now());
       session_->hurry(session_->places_.next_due());
@@ -64,7 +65,7 @@ class Session::Ticket : public Watch {
   }
 
  private:
-  const pid_t process_ = getpid();
+  const kit::ThisProcess process_;
   const std::shared_ptr<Session> session_;
   const Places::Key key_;  // of an observer: without a wire id
   std::unique_ptr<Watch> hints_;

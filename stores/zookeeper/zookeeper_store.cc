@@ -1,7 +1,5 @@
 #include "stores/zookeeper/zookeeper_store.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -63,17 +61,16 @@ void check_name(std::string_view mutex) {
 }  // namespace
 
 ZookeeperStore::ZookeeperStore(std::shared_ptr<Connection> connection)
-    : process_(getpid()),
-      connection_(std::make_unique<std::shared_ptr<Connection>>(std::move(connection))) {}
+    : connection_(std::make_unique<std::shared_ptr<Connection>>(std::move(connection))) {}
 
 ZookeeperStore::~ZookeeperStore() {
-  if (getpid() != process_) static_cast<void>(connection_.release());  // the parent's
+  if (!process_.is_still()) static_cast<void>(connection_.release());  // the parent's
 }
 
 const StoreTraits& ZookeeperStore::traits() const { return store_traits(); }
 
 void ZookeeperStore::check_fork() const {
-  if (getpid() == process_) return;
+  if (process_.is_still()) return;
   throw Error(Errc::kMisuse,
               "zookeeper: forked: this store was opened before the fork and is dead in the child; "
               "exec a program, or open the store after the fork");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "simba/zookeeper.h"
+#include "stores/kit/this_process.h"
 #include "stores/zookeeper/errand.h"
 #include "stores/zookeeper/session.h"
 
@@ -37,7 +38,7 @@ class ZookeeperStore : public Store {
   Round begin(LocalTime deadline) const;
   void check_fork() const;
 
-  const pid_t process_;
+  const kit::ThisProcess process_;
   std::unique_ptr<std::shared_ptr<Connection>> connection_;  // so that a child can let go of it
 };
 
