@@ -99,6 +99,31 @@ void check_ends(const History& history, std::vector<Violation>& into) {
   }
 }
 
+// A client writes down a callback when it has ended. What a process did when it was killed is in no
+// record; the next one begins anew.
+void check_callbacks(const History& history, std::vector<Violation>& into) {
+  using Kind = Record::Kind;
+  for (const Lane& lane : history.lanes) {
+    const Record* last = nullptr;
+    for (const Record& record : lane.records) {
+      if (record.kind != Kind::kAcquired && record.kind != Kind::kReleased) continue;
+      const bool goes_on = last != nullptr && last->process == record.process;
+      const bool is_next = goes_on
+                               ? record.kind != last->kind && record.before >= last->after &&
+                                     (record.kind == Kind::kAcquired || record.term == last->term)
+                               : record.kind == Kind::kAcquired;
+      if (!is_next) {
+        const std::string name = record.kind == Kind::kAcquired ? "on_acquired" : "on_released";
+        into.push_back({"P4",
+                        history.mutex + ": " + name + " of " + by({lane.client, record.token}) +
+                            " began when the other callback was due or under way",
+                        record.before});
+      }
+      last = &record;
+    }
+  }
+}
+
 void check_tokens(const History& history, std::vector<Violation>& into) {
   std::map<Token, std::uint64_t> terms;
   for (const Lane& lane : history.lanes) {
@@ -134,6 +159,7 @@ std::vector<Violation> check(const History& history) {
   check_order(history, gather<Token>(history, owner), "P1b", " is owner", found);
   check_tokens(history, found);
   check_order(history, gather<LocalTime>(history, applied), "P3", " has written", found);
+  check_callbacks(history, found);
   check_ends(history, found);
   return found;
 }
@@ -160,6 +186,8 @@ Writes writes(const History& history) {
     for (const Record& record : lane.records) {
       switch (record.kind) {
         case Record::Kind::kLook:
+        case Record::Kind::kAcquired:
+        case Record::Kind::kReleased:
           break;
         case Record::Kind::kFenced:
           ++all.fenced;

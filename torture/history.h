@@ -11,13 +11,15 @@
 // verdict comes out. The clock is CLOCK_BOOTTIME of one host, which all of its processes share.
 namespace simba::torture {
 
-// What a client notes down: a look at its own ownership, or a write to a register.
+// What a client notes down: a look at its own ownership, a write to a register, or a callback.
 struct Record {
   enum class Kind : std::uint32_t {
     kLook,
     kFenced,    // a write, applied: no larger token had written
     kRefused,   // a write, refused: a larger one had
     kUnfenced,  // a write to the register that takes everything
+    kAcquired,  // on_acquired, from its begin to its end
+    kReleased,  // on_released
   };
   LocalTime before{}, after{};  // the clock, read before and after
   Token token = 0;
@@ -29,6 +31,7 @@ struct Record {
   // Of a look that says so, late: how long those that tell it had waited for a processor since the
   // first look that said that the term is over (run_queue.h).
   nanoseconds waited{};
+  std::uint64_t process = 0;  // of a callback
 };
 
 struct Lane {
@@ -60,9 +63,13 @@ struct Violation {
 //   P3       once a fenced write of a term was applied, none of an earlier term may begin and be
 //            applied. Which term is earlier is told by when each was first seen to own, not by the
 //            tokens: the register goes by those itself
+//   P4       the callbacks of a contender strictly alternate: one begins when the other has ended,
+//   and
+//            on_released is of the term that on_acquired was of
 //   R4       once a look has said that a term owns no more, none says that it does
 // P1 and P2 together say that the terms can be put in one order, in which each begins when the one
-// before has ended and has a larger token: the history is that of a mutex. P4 is in telling.h.
+// before has ended and has a larger token: the history is that of a mutex. How soon a loss is told
+// (P4) is in telling.h.
 std::vector<Violation> check(const History& history);
 
 // A term, as far as looks that said `is_in_ttl` show it.

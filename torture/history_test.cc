@@ -90,6 +90,27 @@ TEST(HistoryTest, ATermThatOwnsAgainBreaksR4) {
       << "renewed after its ttl";
 }
 
+TEST(HistoryTest, CallbacksThatDoNotTakeTurnsBreakP4) {
+  const auto called = [](Kind kind, int before, int after, Token token, std::uint64_t process = 1) {
+    Record record = write(kind, before, after, token);
+    record.process = process;
+    return record;
+  };
+  const Record first = called(Kind::kAcquired, 0, 5, 7), second = called(Kind::kAcquired, 9, 12, 8);
+  const Record end = called(Kind::kReleased, 5, 6, 7);
+  EXPECT_EQ(promises({{0, {first, end, second, called(Kind::kReleased, 13, 14, 8)}}}), Broken{});
+  EXPECT_EQ(promises({{0, {first, second}}}), Broken{"P4"}) << "no end in between";
+  EXPECT_EQ(promises({{0, {first, end, called(Kind::kReleased, 7, 8, 7)}}}), Broken{"P4"});
+  EXPECT_EQ(promises({{0, {end}}}), Broken{"P4"}) << "no begin";
+  EXPECT_EQ(promises({{0, {first, called(Kind::kReleased, 4, 6, 7)}}}), Broken{"P4"})
+      << "both at once";
+  EXPECT_EQ(promises({{0, {first, called(Kind::kReleased, 5, 6, 8)}}}), Broken{"P4"})
+      << "of another term";
+  EXPECT_EQ(promises({{0, {first, called(Kind::kAcquired, 9, 12, 8, 2)}}}), Broken{})
+      << "the first process was killed";
+  EXPECT_EQ(promises({{0, {first}}, {1, {second}}}), Broken{}) << "another contender";
+}
+
 TEST(HistoryTest, AnUnfencedWriteOverANewerOneIsLost) {
   const History history{"m",
                         {{0,

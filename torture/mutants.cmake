@@ -16,6 +16,7 @@ set(_breaks_token_stays P2)
 set(_breaks_wire_ids_repeat P2)
 set(_breaks_late_stop_request P4)
 set(_breaks_no_stop_request P4)
+set(_breaks_released_twice P4)
 # No promise, but clients end badly.
 set(_breaks_dies_at_the_end end)
 set(_breaks_throws_no_error_of_ours end)

@@ -91,18 +91,34 @@ class Worker {
   void lead(const Client& client) {
     ContendOptions options = plan_.options();
     options.max_hold = plan_.lease();
-    const auto contender =
-        make_contender(plan_.mutex(mutex_),
-                       {[this](const MutexState& state) {
-                          const Term term = state.term;
-                          work(term, [lost = term.lost()] { return !lost.stop_requested(); });
-                        },
-                        {}},
-                       id());
+    const auto contender = make_contender(
+        plan_.mutex(mutex_),
+        {[this](const MutexState& state) {
+           call_back(Kind::kAcquired, state.term, [&] {
+             const Term term = state.term;
+             work(term, [lost = term.lost()] { return !lost.stop_requested(); });
+           });
+         },
+         [this](const MutexState& state) {
+           call_back(Kind::kReleased, state.term, [this] { nap(dice_.between(0ms, 5ms)); });
+         }},
+        id());
     MutexContendService service(client, contender, options);
     service.start();
     await_stop();
     service.stop();
+  }
+
+  void call_back(Kind kind, const Term& term, const std::function<void()>& callback) {
+    Record record;
+    record.kind = kind;
+    record.token = term.token();
+    record.term = name_of(term);
+    record.process = static_cast<std::uint64_t>(getpid());
+    record.before = BootClock::now();
+    callback();
+    record.after = BootClock::now();
+    note(record);
   }
 
   void await_stop() {
@@ -133,14 +149,20 @@ class Worker {
       seen = look_at(term);
       if (seen.is_told && seen.before - since > kTellsWithin)
         seen.waited = RunQueue::now().since(before);
-      notebook_.add(seen);
+      note(seen);
     }
   }
 
   Record look(const Term& term) {
     const Record record = look_at(term);
-    notebook_.add(record);
+    note(record);
     return record;
+  }
+
+  // Callbacks that do not take turns, and would be seen so, are on two threads.
+  void note(const Record& record) {
+    const std::lock_guard lock(guard_);
+    notebook_.add(record);
   }
 
   static Record look_at(const Term& term) {
@@ -181,13 +203,14 @@ class Worker {
     record.found = store(record.token);
     record.after = BootClock::now();
     if (kind == Kind::kFenced && record.found > record.token) record.kind = Kind::kRefused;
-    notebook_.add(record);
+    note(record);
   }
 
   const Plan& plan_;
   const std::stop_token stop_;
   const int client_, mutex_;
-  Notebook notebook_;
+  std::mutex guard_;
+  Notebook notebook_;  // written to under guard_
   Registers registers_;
   testing::Dice dice_;
 };
