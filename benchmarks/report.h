@@ -33,8 +33,8 @@ struct Row {
 Row row_of(std::string name, const Duel& pinned, const Duel* unpinned, std::optional<double> target,
            double scale = 1'000);
 
-// A target that was missed says nothing where `wall`, the raw driver doing what the store does, does
-// not reach it either. A wall that differs from itself excuses nothing.
+// A target that was missed says nothing where `wall`, the raw driver doing what the store does,
+// does not reach it either. A wall that differs from itself excuses nothing.
 void excuse(Row& row, const Duel& wall, double target);
 
 std::string fixed(double value, int digits);

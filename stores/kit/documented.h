@@ -19,7 +19,7 @@ inline std::string documented(const std::string& page, std::string_view words) {
   for (std::size_t at = text.find(kFence); at != text.npos;) {
     const std::size_t begin = text.find('\n', at + 1), end = text.find(kFence, begin);
     if (end == text.npos) break;
-    const std::string block = text.substr(begin + 1, end - begin);
+    std::string block = text.substr(begin + 1, end - begin);
     if (block.find(words) != block.npos) return block;
     at = text.find(kFence, end + 1);
   }

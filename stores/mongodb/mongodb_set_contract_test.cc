@@ -117,7 +117,7 @@ ContractFactory set_whose(MongodbSetContract::Primaries primaries) {
   return [primaries] { return std::make_unique<MongodbSetContract>(primaries); };
 }
 
-[[maybe_unused]] const bool added =
+[[maybe_unused]] const bool kAdded =
     add_contract("MongodbSet", set_whose(MongodbSetContract::Primaries::kStay),
                  {"AFreeMutexIsTaken",
                   "EveryConnectionSeesTheSameOwner",

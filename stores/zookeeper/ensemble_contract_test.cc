@@ -143,12 +143,12 @@ ContractFactory make(Sessions sessions) {
   return [sessions] { return std::make_unique<EnsembleContract>(sessions); };
 }
 
-[[maybe_unused]] const bool added_one =
+[[maybe_unused]] const bool kAddedOne =
     add_contract("ZookeeperEnsemble", make(Sessions::kOne),
                  {"AHundredClaimsAreAnsweredInOrder", "ALockIsRenewedWhileItIsHeld", "Guard",
                   "Restart", "Start"});
 
-[[maybe_unused]] const bool added_apart =
+[[maybe_unused]] const bool kAddedApart =
     add_contract("ZookeeperEnsembleSessions", make(Sessions::kApart),
                  {"AReleaseElsewhereWakesTheWaiter", "AReleaseHandsOverByAHintAlone",
                   "AWaiterGetsTheMutexWhenItIsUnlocked", "MultiContend",

@@ -1,7 +1,5 @@
 #include "stores/zookeeper/handle.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <fstream>
 #include <memory>

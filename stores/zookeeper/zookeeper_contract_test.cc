@@ -54,7 +54,7 @@ SIMBA_CONTRACT(Zookeeper, [] { return std::make_unique<ZookeeperContract>(); })
 // Cases in which two stores meet. Not among them are those in which a second store renews what a
 // first one took, or is told when its lease ends: a term is its session's, and of another's only id
 // and token are known.
-[[maybe_unused]] const bool added =
+[[maybe_unused]] const bool kAdded =
     add_contract("ZookeeperSessions", [] { return std::make_unique<SessionsContract>(); },
                  {
                      "ADeadOwnersMutexIsTakenOverAfterItsTransition",

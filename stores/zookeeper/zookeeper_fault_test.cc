@@ -171,7 +171,7 @@ TEST_F(FaultTest, AContenderNeedsToCreateDeleteAndReadAndWhoEvictsToWriteToo) {
   ASSERT_EQ(raw().run("create /simba \"\" world:anyone:cdr"), ZOK);
   const auto store = open_alone(options(6s)), other = connect_straight();
   const auto mutex_for = [&](const std::string& permissions) {
-    const std::string mutex = m + '-' + permissions;
+    std::string mutex = m + '-' + permissions;
     EXPECT_EQ(raw().run("create " + path(mutex) + " \"\" world:anyone:" + permissions), ZOK);
     return mutex;
   };

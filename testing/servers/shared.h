@@ -22,7 +22,7 @@ namespace simba::servers {
 class SharedServer {
  public:
   // "mariadb" is MySQL where tests_mysql() says so.
-  explicit SharedServer(std::string_view kind);
+  explicit SharedServer(std::string_view asked);
 
   const std::string& address() const { return address_; }
 
