@@ -114,15 +114,15 @@ void check_statement(const std::string& sql, const std::string& table) {
 
 // In place of the driver's, so that what reads its rows is the store's own.
 extern "C" {
-MYSQL_ROW mysql_fetch_row(MYSQL_RES* of) {
-  Rows& rows = all.at(of);
+MYSQL_ROW mysql_fetch_row(MYSQL_RES* result) {
+  Rows& rows = all.at(result);
   return rows.next < rows.rows.size() ? rows.rows[rows.next++].texts.data() : nullptr;
 }
-unsigned long* mysql_fetch_lengths(MYSQL_RES* of) {
-  return all.at(of).rows.at(all.at(of).next - 1).lengths.data();
+unsigned long* mysql_fetch_lengths(MYSQL_RES* result) {
+  return all.at(result).rows.at(all.at(result).next - 1).lengths.data();
 }
-unsigned int mysql_num_fields(MYSQL_RES* of) {
-  return static_cast<unsigned>(all.at(of).rows.at(all.at(of).next - 1).values.size());
+unsigned int mysql_num_fields(MYSQL_RES* res) {
+  return static_cast<unsigned>(all.at(res).rows.at(all.at(res).next - 1).values.size());
 }
 void mysql_free_result(MYSQL_RES*) {}
 }
