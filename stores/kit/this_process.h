@@ -9,6 +9,8 @@ namespace simba::kit {
 
 // A process, told from those it was forked from: also where it has the same number, as the first
 // one of each pid namespace has, or by chance.
+//
+// Threads: any.
 class ThisProcess {
  public:
   ThisProcess() : forks_(forks_so_far()) {}
