@@ -45,7 +45,10 @@ class SimNode::SimExecutor : public Executor {
   explicit SimExecutor(SimNode& node) : node_(&node) {}
 
   // The process is gone: nothing of it happens any more.
-  void die() { node_ = nullptr; }
+  void die() {
+    node_ = nullptr;
+    requests_.clear();
+  }
   bool is_shut_down() const { return is_shut_down_; }
 
   LocalTime now() const noexcept override { return node_ ? node_->now() : kAfterAll; }
