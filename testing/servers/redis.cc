@@ -177,8 +177,9 @@ class RedisSentinels::Sentinel : public Server {
     std::ofstream out(file);
     out << "bind 127.0.0.1\nport " << (tls ? 0 : port()) << "\ndir " << directory_.path().string()
         << "\nsentinel monitor " << name << " 127.0.0.1 " << master
-        << " 2\nsentinel down-after-milliseconds " << name << " 1000\nsentinel failover-timeout "
-        << name << " 5000\nsentinel parallel-syncs " << name << " 2\n";
+        << " 2\nsentinel down-after-milliseconds " << name << ' ' << settings_.down_after.count()
+        << "\nsentinel failover-timeout " << name << " 5000\nsentinel parallel-syncs " << name
+        << " 2\n";
     if (!settings_.password.empty()) {
       out << "requirepass " << settings_.password << "\nsentinel sentinel-pass "
           << settings_.password << "\nsentinel auth-pass " << name << ' ' << settings_.password

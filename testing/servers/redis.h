@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -24,6 +25,8 @@ struct RedisSettings {
   // Of TLS: "ca", and "server", which it certifies; null: of its own.
   std::shared_ptr<const Certificates> certificates = nullptr;
   std::string password = {};  // of the default user, also of sentinels; empty: anybody may do all
+  // For how long a master has to be silent until sentinels elect another.
+  std::chrono::milliseconds down_after{1'000};
   // More options of redis-server: {"appendonly", "yes"}.
   std::vector<std::pair<std::string, std::string>> config;
 };
