@@ -5,13 +5,12 @@
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <thread>
 #include <vector>
 
 #include "simba/error.h"
+#include "stores/kit/asleep.h"
 #include "stores/kit/eventually.h"
 
 namespace simba::kit {
@@ -143,17 +142,12 @@ class Waiter {
           const auto mine = pool.borrow(lane, BootClock::now() + 60s);
           place = ++order;
         }) {
-    EXPECT_TRUE(eventually([&] { return is_asleep(); }));
+    EXPECT_TRUE(eventually([&] { return is_asleep(thread_id_); }));
   }
 
   std::atomic<int> place{0};  // from 1; 0: it still waits
 
  private:
-  bool is_asleep() const {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread_id_) + "/stat");
-    const std::string all{std::istreambuf_iterator<char>(file), {}};
-    return all.find(") S ") != all.npos;
-  }
   std::atomic<pid_t> thread_id_{0};
   std::jthread thread_;
 };

@@ -63,7 +63,7 @@ void Database::check(Access access) const {
 Database::Borrowed Database::borrow(Access access, LocalTime deadline) {
   if (open_.is_given_up()) fail_replaced(" was deleted or replaced");
   std::unique_lock lock(mutex_);
-  if (access == Access::kWrite) wait_to_write(lock, deadline);
+  if (access != Access::kRead) wait_to_write(lock, access, deadline);
   Borrowed session(nullptr, GiveBack{this, access});
   if (!idle_.empty()) {
     session.reset(idle_.back().release());
@@ -89,12 +89,16 @@ bool Database::is_unchanged(Connection& connection) {
   return true;
 }
 
-void Database::wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadline) {
-  if (writing_) {
-    ++waiting_to_write_;
+void Database::wait_to_write(std::unique_lock<std::mutex>& lock, Access access,
+                             LocalTime deadline) {
+  const bool keeps = access == Access::kKeep;
+  const auto is_next = [&] { return !writing_ && (keeps || waiting_to_keep_ == 0); };
+  if (!is_next()) {
+    int& waiting = keeps ? waiting_to_keep_ : waiting_to_take_;
+    ++waiting;
     const bool mine =
-        may_write_.wait_for(lock, deadline - local_now(), [this] { return !writing_; });
-    --waiting_to_write_;
+        (keeps ? may_keep_ : may_take_).wait_for(lock, deadline - local_now(), is_next);
+    --waiting;
     if (!mine) {
       throw Error(Errc::kTimeout, "sqlite: other threads of this process wrote to " +
                                       location_.given.string() + " until the deadline");
@@ -106,9 +110,13 @@ void Database::wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadl
 void Database::give_back(Session* session, Access access) {
   std::unique_ptr<Session> unwanted(session);
   const std::lock_guard lock(mutex_);
-  if (access == Access::kWrite) {
+  if (access != Access::kRead) {
     writing_ = false;
-    if (waiting_to_write_ > 0) may_write_.notify_one();
+    if (waiting_to_keep_ > 0) {
+      may_keep_.notify_one();
+    } else if (waiting_to_take_ > 0) {
+      may_take_.notify_one();
+    }
   }
   if (session != nullptr && !session->connection().is_broken() && !open_.is_given_up() &&
       idle_.size() < kMaxIdle) {

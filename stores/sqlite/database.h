@@ -16,11 +16,13 @@ namespace simba::sqlite {
 //
 // Connections are opened on demand. One caller at a time writes: the file has one write lock, and
 // within a process it is cheaper to wait for a condition than to try that lock again and again.
+// Who keeps a term or gives it up is next, before all who want one: however many these are, a
+// renewal waits for one write at most.
 //
 // Threads: any number of calls at once.
 class Database {
  public:
-  enum class Access { kRead, kWrite };
+  enum class Access { kRead, kTake, kKeep };  // the last two write
 
   // A connection for one call; goes back when this goes.
   class Session {
@@ -69,7 +71,7 @@ class Database {
   std::unique_ptr<Session> open_session(LocalTime deadline);
   std::shared_ptr<Sessions> let_go();
   [[noreturn]] void fail_replaced(const char* how) const;
-  void wait_to_write(std::unique_lock<std::mutex>& lock, LocalTime deadline);
+  void wait_to_write(std::unique_lock<std::mutex>& lock, Access access, LocalTime deadline);
   void give_back(Session* session, Access access);
 
   const Location location_;
@@ -79,10 +81,11 @@ class Database {
   Bells bells_;
 
   std::mutex mutex_;
-  std::condition_variable may_write_;
-  bool writing_ = false;      // guarded by mutex_
-  int waiting_to_write_ = 0;  // guarded by mutex_
-  Sessions idle_;             // guarded by mutex_
+  std::condition_variable may_keep_, may_take_;
+  bool writing_ = false;     // guarded by mutex_
+  int waiting_to_keep_ = 0;  // guarded by mutex_
+  int waiting_to_take_ = 0;  // guarded by mutex_
+  Sessions idle_;            // guarded by mutex_
   const OpenFile open_;       // the last: it asks for the others
 };
 

@@ -24,8 +24,8 @@ Finding judge_room(const fs::path& file) {
 Finding try_rights(Database& database, LocalTime deadline) {
   try {
     const Database::Borrowed session = [&] {
-      database.check(Database::Access::kWrite);
-      return database.borrow(Database::Access::kWrite, deadline);
+      database.check(Database::Access::kTake);
+      return database.borrow(Database::Access::kTake, deadline);
     }();
     const Transaction undone(session->connection(), Transaction::Kind::kWrite);
     session->connection().execute(

@@ -1,5 +1,6 @@
 #include "stores/sqlite/sqlite_store.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace simba::sqlite {
@@ -71,7 +72,9 @@ auto SqliteStore::call(const std::shared_ptr<Database>& database, Access access,
 
 Answers SqliteStore::contend(std::span<const Claim> claims, LocalTime deadline) {
   if (claims.empty()) return {};
-  return call(current(deadline), Access::kWrite, deadline, [&](Database::Session& session) {
+  const bool keeps = std::ranges::any_of(claims, &Claim::renews);
+  const Access access = keeps ? Access::kKeep : Access::kTake;
+  return call(current(deadline), access, deadline, [&](Database::Session& session) {
     return each(session.connection(), Transaction::Kind::kWrite, claims,
                 [&](const Claim& claim) { return session.table().contend(claim); });
   });
@@ -81,7 +84,7 @@ Answers SqliteStore::release(std::span<const Claim> claims, LocalTime deadline) 
   if (claims.empty()) return {};
   const std::shared_ptr<Database> database = current(deadline);
   Names freed;
-  Answers answers = call(database, Access::kWrite, deadline, [&](Database::Session& session) {
+  Answers answers = call(database, Access::kKeep, deadline, [&](Database::Session& session) {
     return each(session.connection(), Transaction::Kind::kWrite, claims,
                 [&](const Claim& claim) { return release_one(session.table(), claim, freed); });
   });
@@ -102,7 +105,7 @@ Observation SqliteStore::evict(std::string_view mutex, std::string_view wire_id,
   MutexTable::check(mutex, wire_id, token);
   const std::shared_ptr<Database> database = current(deadline);
   Names freed;
-  const Answer after = call(database, Access::kWrite, deadline, [&](Database::Session& session) {
+  const Answer after = call(database, Access::kKeep, deadline, [&](Database::Session& session) {
     Transaction transaction(session.connection(), Transaction::Kind::kWrite);
     session.connection().check_files();
     if (session.table().evict(mutex, wire_id, token, how)) freed.push_back(mutex);

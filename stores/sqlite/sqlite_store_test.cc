@@ -1,10 +1,16 @@
 #include <gmock/gmock.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <ctime>
 #include <limits>
+#include <optional>
 #include <thread>
 
+#include "stores/kit/asleep.h"
+#include "stores/kit/eventually.h"
+#include "stores/sqlite/database.h"
 #include "stores/sqlite/sqlite_fixture.h"
 
 namespace simba::sqlite {
@@ -273,6 +279,38 @@ TEST_F(SqliteTest, GivesUpAtTheDeadlineWhileSomebodyHoldsTheWriteLock) {
   sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr);
   sqlite3_close(other);
   EXPECT_EQ(take(*store, "report", "a~1").owner.id, "a~1");
+}
+
+// Stands in line to write from the constructor on, and lets the next one in at once.
+class Writer {
+ public:
+  Writer(Database& database, Database::Access access, std::atomic<int>& order)
+      : thread_([this, &database, access, &order] {
+          thread_id_ = gettid();
+          const auto mine = database.borrow(access, local_now() + 60s);
+          place = ++order;
+        }) {
+    EXPECT_TRUE(kit::eventually([&] { return kit::is_asleep(thread_id_); }));
+  }
+
+  std::atomic<int> place{0};
+
+ private:
+  std::atomic<pid_t> thread_id_{0};
+  std::jthread thread_;
+};
+
+TEST_F(SqliteTest, WritesForTermsThatAreKeptBeforeThoseThatAreWanted) {
+  using enum Database::Access;
+  Database database(file, options().synchronous, fake_host(), soon());
+  std::optional<Database::Borrowed> held(database.borrow(kTake, soon()));
+  std::atomic<int> order{0};
+  const Writer first(database, kTake, order), second(database, kTake, order);
+  const Writer renewal(database, kKeep, order), release(database, kKeep, order);
+  held.reset();
+  EXPECT_TRUE(kit::eventually([&] { return order == 4; }));
+  EXPECT_LE(renewal.place, 2) << "it stood in the queue of the others";
+  EXPECT_LE(release.place, 2);
 }
 
 TEST_F(SqliteTest, DoesNothingOnceTheDeadlineHasPassed) {
