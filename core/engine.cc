@@ -196,7 +196,6 @@ void Engine::finish(const std::shared_ptr<Enrolled>& who) {
 
 Engine::Inline Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
   Outbox out;
-  out.on_users_thread = true;
   out.caller = who.get();
   std::optional<Ask> ask;
   Inline came_to{};
@@ -204,6 +203,7 @@ Engine::Inline Engine::finish_inline(const std::shared_ptr<Enrolled>& who) {
   {
     const std::lock_guard lock(guard_);
     out.now = executor_->now();
+    out.own = who->term.get();
     apply_and_submit(*who, who->machine.stop(out.now), out);
     ask = apply(*who, who->machine.work_done(who->machine.wire_id(), out.now), out);
     came_to = become(*who, out.now);

@@ -443,6 +443,37 @@ TEST_F(EngineTest, AClaimThatWasNeverSentDoesNotHoldUpTheNextOne) {
   EXPECT_TRUE(is_owner(second)) << "it waits for a call that nobody made";
 }
 
+// A stop callback may wait for its own work: it would hold up an unlock() that is none of its.
+TEST_F(EngineTest, WhoUnlocksMakesNoStopRequestButItsOwn) {
+  ContendOptions longer = calm();
+  longer.ttl = 60s;
+  Contender& mine = enroll_lock("mine", longer);
+  ASSERT_EQ(engine->start_inline(mine.who, LocalTime::max()), Engine::Inline::kHeld);
+  const Term my_term(engine->snapshot(*mine.who).term);
+  std::vector<Contender*> others;
+  for (const char* mutex : {"a", "b", "c", "d"}) {
+    others.push_back(&enroll_lock(mutex, longer));
+    engine->start_inline(others.back()->who, LocalTime::max());
+  }
+  Contender& leader = contend_as("leader", "report");
+  const LocalTime renews = leader.who->machine.next_timer();
+
+  executor->hold_calls();
+  executor->advance(renews - executor->now() - 40ms);
+  for (Contender* other : others) {
+    engine->finish(other->who);  // four calls: there is no room for another
+    executor->advance(10ms);
+  }
+  executor->advance(2600ms);  // the renewal still stands in line, and is not waited for any more
+  executor->jump(6s);
+  EXPECT_FALSE(is_owner(leader));
+  engine->finish_inline(mine.who);
+  EXPECT_TRUE(my_term.lost().stop_requested());
+  EXPECT_FALSE(leader.term.lost().stop_requested());
+  executor->run();
+  EXPECT_TRUE(leader.term.lost().stop_requested());
+}
+
 TEST_F(EngineTest, AWatchThatCannotBeMadeIsDoneWithout) {
   class Blind : public FaultyStore {
    public:

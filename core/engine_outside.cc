@@ -131,7 +131,7 @@ void Engine::run_strand(const std::shared_ptr<Enrolled>& who) {
 
 void Engine::flush(Outbox& out) {
   for (const auto& record : out.revoked) {
-    if (out.on_users_thread) {
+    if (record.get() == out.own) {
       record->request_stop();
     } else {
       executor_->revoke([record] { record->request_stop(); });

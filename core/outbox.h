@@ -31,7 +31,7 @@ struct Engine::Outbox {
   std::vector<LogLine> lines;
 
   bool tells_later = false;          // a thread of callbacks has to be asked for
-  bool on_users_thread = false;      // stop requests may run here
+  const TermRecord* own = nullptr;   // the caller ends it: its stop request runs here
   bool on_dispatcher = false;        // user code may not
   const Enrolled* caller = nullptr;  // its thread holds it and looks for itself: not poked
   LocalTime now{};
