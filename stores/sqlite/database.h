@@ -86,7 +86,7 @@ class Database {
   int waiting_to_keep_ = 0;  // guarded by mutex_
   int waiting_to_take_ = 0;  // guarded by mutex_
   Sessions idle_;            // guarded by mutex_
-  const OpenFile open_;       // the last: it asks for the others
+  const OpenFile open_;      // the last: it asks for the others
 };
 
 }  // namespace simba::sqlite
