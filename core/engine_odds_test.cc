@@ -449,13 +449,15 @@ TEST_F(EngineTest, WhoUnlocksMakesNoStopRequestButItsOwn) {
   longer.ttl = 60s;
   Contender& mine = enroll_lock("mine", longer);
   ASSERT_EQ(engine->start_inline(mine.who, LocalTime::max()), Engine::Inline::kHeld);
-  const Term my_term(engine->snapshot(*mine.who).term);
+  // A token that is made later knows of the loss at once.
+  const std::stop_token my_loss = Term(engine->snapshot(*mine.who).term).lost();
   std::vector<Contender*> others;
   for (const char* mutex : {"a", "b", "c", "d"}) {
     others.push_back(&enroll_lock(mutex, longer));
     engine->start_inline(others.back()->who, LocalTime::max());
   }
   Contender& leader = contend_as("leader", "report");
+  const std::stop_token its_loss = leader.term.lost();
   const LocalTime renews = leader.who->machine.next_timer();
 
   executor->hold_calls();
@@ -468,10 +470,10 @@ TEST_F(EngineTest, WhoUnlocksMakesNoStopRequestButItsOwn) {
   executor->jump(6s);
   EXPECT_FALSE(is_owner(leader));
   engine->finish_inline(mine.who);
-  EXPECT_TRUE(my_term.lost().stop_requested());
-  EXPECT_FALSE(leader.term.lost().stop_requested());
+  EXPECT_TRUE(my_loss.stop_requested());
+  EXPECT_FALSE(its_loss.stop_requested());
   executor->run();
-  EXPECT_TRUE(leader.term.lost().stop_requested());
+  EXPECT_TRUE(its_loss.stop_requested());
 }
 
 TEST_F(EngineTest, AWatchThatCannotBeMadeIsDoneWithout) {
