@@ -142,7 +142,7 @@ Answer MutexTable::take(const Claim& claim) {
                                      connection_.location().given.string() +
                                      " holds a token at the end of its range");
   }
-  if (sqlite3_changes(connection_.db()) == 0) return observe(claim.mutex);
+  if (sqlite3_changes(connection_.db()) == 0) return look(observe_.go_on(), claim.mutex);
   const auto [acquired_at, token] = connection_.term();
   if (token <= 0) return Error(Errc::kCorrupt, "sqlite: the row of this mutex holds no token");
   return owned(claim, acquired_at, connection_.now(), static_cast<Token>(token));
@@ -157,7 +157,7 @@ Answer MutexTable::renew(const Claim& claim) {
       .bind(5, static_cast<std::int64_t>(claim.token))
       .bind(6, connection_.host().boot_id);
   renew_.step();
-  if (sqlite3_changes(connection_.db()) == 0) return observe(claim.mutex);
+  if (sqlite3_changes(connection_.db()) == 0) return look(observe_.go_on(), claim.mutex);
   return owned(claim, connection_.term().acquired_at, connection_.now(), claim.token);
 }
 
@@ -175,15 +175,18 @@ bool MutexTable::evict(std::string_view mutex, std::string_view wire_id, Token t
   return sqlite3_changes(connection_.db()) > 0;
 }
 
-Answer MutexTable::observe(std::string_view mutex) {
-  observe_.begin().bind(1, mutex);
-  if (!observe_.step()) return Observation{MutexOwner::none(), at(connection_.now())};
+Answer MutexTable::observe(std::string_view mutex) { return look(observe_.begin(), mutex); }
+
+// Who was refused sees the row by the clock that refused it: it is never free.
+Answer MutexTable::look(Statement& row, std::string_view mutex) {
+  row.bind(1, mutex);
+  if (!row.step()) return Observation{MutexOwner::none(), at(connection_.now())};
   try {
-    const Observation seen = read_row(observe_, 0);
-    observe_.reset();
+    const Observation seen = read_row(row, 0);
+    row.reset();
     return seen;
   } catch (const Error& error) {
-    observe_.reset();
+    row.reset();
     return error;
   }
 }

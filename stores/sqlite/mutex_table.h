@@ -32,6 +32,7 @@ class MutexTable {
  private:
   Answer take(const Claim& claim);
   Answer renew(const Claim& claim);
+  Answer look(Statement& row, std::string_view mutex);
   Observation read_row(Statement& row, int first_column);
 
   Connection& connection_;

@@ -281,6 +281,24 @@ TEST_F(SqliteTest, GivesUpAtTheDeadlineWhileSomebodyHoldsTheWriteLock) {
   EXPECT_EQ(take(*store, "report", "a~1").owner.id, "a~1");
 }
 
+// The lease ends between the claim and the look at who has the mutex.
+TEST_F(SqliteTest, WhoIsRefusedIsNotToldThatTheMutexIsFree) {
+  Host host = fake_host();
+  host.boot_ms = [] { return fake_boot_ms++; };
+  const auto store = open_store(host);
+  for (int early = 0; early < 20; ++early) {
+    const std::string mutex = "report-" + std::to_string(early);
+    const StoreTime end = take(*store, mutex, "a~1").owner.transition_at;
+    fake_boot_ms = end.time_since_epoch().count() - early;
+    Observation last;
+    while (last.owner.id != "b~1") {
+      last = take(*store, mutex, "b~1");
+      EXPECT_FALSE(last.is_free());
+    }
+    EXPECT_GT(last.now, end);
+  }
+}
+
 // Stands in line to write from the constructor on, and lets the next one in at once.
 class Writer {
  public:

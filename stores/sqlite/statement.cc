@@ -3,12 +3,16 @@
 namespace simba::sqlite {
 
 Statement& Statement::begin() {
+  connection_.forget_now();
+  return go_on();
+}
+
+Statement& Statement::go_on() {
   if (statement_ == nullptr) {
     code_ = sqlite3_prepare_v3(connection_.db(), sql_, -1, SQLITE_PREPARE_PERSISTENT, &statement_,
                                nullptr);
     if (code_ != SQLITE_OK) connection_.fail(code_, "prepare a statement");
   }
-  connection_.forget_now();
   return *this;
 }
 

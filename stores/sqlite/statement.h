@@ -26,8 +26,10 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
   ~Statement() { sqlite3_finalize(statement_); }
 
-  // The clock is read anew by each run.
+  // The clock is read anew by each run; by one that goes on, only where the statement before it has
+  // not read it: both speak of one moment.
   Statement& begin();
+  Statement& go_on();
   Statement& bind(int index, std::string_view text);
   Statement& bind(int index, std::int64_t number);
 
