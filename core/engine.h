@@ -227,6 +227,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   RetiredIds retired_;
   // Own until their leases end, and may have nobody any more who would end them before.
   std::vector<std::weak_ptr<TermRecord>> abandoned_;
+  LocalTime replaced_at_ = LocalTime::min();  // when it was heard last that the store was
   Complaints complaints_;
   LocalTime alarm_ = LocalTime::max();
   std::size_t active_ = 0;

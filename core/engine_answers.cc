@@ -33,6 +33,18 @@ std::optional<Error> find_lie(const StoreTraits& traits, const Job& job, const A
                                    " has been seen: its data was replaced by older data");
 }
 
+// Asked before it was heard that the store was replaced: a grant of the old one is no term, and who
+// owned there is no news. Of the new one, where it is, the same claim gets the same once more.
+std::optional<Error> find_outdated(const StoreTraits& traits, const Job& job, const Answer& answer,
+                                   LocalTime sent, LocalTime replaced_at) {
+  if (job.kind == CallKind::kRelease || sent > replaced_at ||
+      !std::holds_alternative<Observation>(answer)) {
+    return std::nullopt;
+  }
+  return Error(Errc::kReplaced, traits.name + " was replaced while '" + job.mutex +
+                                    "' was asked for; what it answered counts no more");
+}
+
 }  // namespace
 
 void Engine::completed(Flight& flight) {
@@ -115,6 +127,7 @@ void Engine::complain(std::string_view mutex, const Error& error, Outbox& out) {
 // Whoever was told, it concerns all: the next call of another would go to the new store, which
 // knows nothing of its term.
 void Engine::end_all_terms(Outbox& out) {
+  replaced_at_ = out.now;
   for (const auto& [mutex, weak] : groups_) {
     const auto group = weak.lock();
     if (!group) continue;
@@ -149,8 +162,9 @@ void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& 
 
 void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
   std::optional<Error> blocked;
-  const std::optional<Error> lie = find_lie(store_->traits(), job, answer);
-  const Error* error = lie ? &*lie : std::get_if<Error>(&answer);
+  std::optional<Error> doubt = find_outdated(store_->traits(), job, answer, sent, replaced_at_);
+  if (!doubt) doubt = find_lie(store_->traits(), job, answer);
+  const Error* error = doubt ? &*doubt : std::get_if<Error>(&answer);
   if (std::holds_alternative<Blocked>(answer)) {
     batcher_.blocked(job.mutex);
     error = &blocked.emplace(blocked_error(store_->traits()));

@@ -185,8 +185,69 @@ TEST_F(EngineTest, ABatchThatMeetsAReplacedStoreIsNotSentAgainInHalves) {
 TEST_F(EngineTest, AReplacedStoreEndsATermAndItsContenderGoesOn) {
   const Contender& owner = contend_as("leader", "report");
   engine->store_was_replaced();
-  executor->run();
+  executor->advance(1s);
   EXPECT_EQ(owner.told, (Words{"acquired", "released", "acquired"}));
+}
+
+// Who asked stood still with the answer of the old store, and others own in the new one.
+TEST_F(EngineTest, AGrantOfAStoreThatWasReplacedMeanwhileIsNoTerm) {
+  executor->hold_calls();
+  const std::vector<Contender*> batch{&enroll("leader", "report"), &enroll("leader", "invoice")};
+  contend_as("leader", "backup");  // the others wait for its call, and go out together
+  const auto first = only_call();
+  for (const Contender* contender : batch) engine->start(contender->who);
+  first->complete();
+  const auto takes = only_call();
+  takes->perform();
+  for (const char* mutex : {"report", "invoice"}) {
+    release_as(seen(mutex).owner.id, mutex);
+    take_as("other~1", mutex);
+  }
+  engine->store_was_replaced();
+  takes->complete();
+  executor->let_calls_go();
+  for (const Contender* contender : batch) {
+    EXPECT_EQ(contender->told, Words{}) << "of the old store it hears nothing";
+    EXPECT_EQ(engine->snapshot(*contender->who).trouble->errc(), Errc::kReplaced);
+  }
+  for (const char* mutex : {"report", "invoice"}) release_as("other~1", mutex);
+  executor->advance(10s);
+  for (const Contender* contender : batch) EXPECT_TRUE(is_owner(*contender)) << "in the new one";
+}
+
+TEST_F(EngineTest, AGrantOfAStoreThatWasReplacedMeanwhileIsNoTermOfItsCallerEither) {
+  Contender& lock = enroll_lock("report");
+  store->alter([&](const Asked::Claimed& claim, Answer&) {
+    store->alter({});
+    release_as(claim.wire_id, claim.mutex);
+    take_as("other~1", claim.mutex);
+    engine->store_was_replaced();
+  });
+  EXPECT_EQ(engine->start_inline(lock.who, LocalTime::max()), Engine::Inline::kOpen);
+  EXPECT_FALSE(is_owner(lock));
+  EXPECT_EQ(engine->snapshot(*lock.who).trouble->errc(), Errc::kReplaced);
+  release_as("other~1", "report");
+  executor->advance(1s);
+  Engine::OwnCalls calls(*engine, lock.who);
+  make_all(calls);
+  EXPECT_TRUE(is_owner(lock)) << "in the new one";
+}
+
+TEST_F(EngineTest, WhoOwnedInAStoreThatWasReplacedMeanwhileIsNoNews) {
+  take_as("old~1", "report");
+  executor->hold_calls();
+  const Contender& observer = observe("report");
+  const Contender& onlooker = observe("report");
+  const auto question = only_call();
+  question->perform();
+  release_as("old~1", "report");
+  take_as("new~1", "report");
+  engine->store_was_replaced();
+  question->complete();
+  executor->let_calls_go();
+  executor->advance(1s);
+  EXPECT_EQ(observer.told, Words{"saw new~1"});
+  EXPECT_EQ(onlooker.told, Words{"saw new~1"});
 }
 
 TEST_F(EngineTest, TheLateFailureOfAnEarlierLifeIsNoTroubleOfThisOne) {
