@@ -20,6 +20,8 @@ constexpr double kLimitedHold = 0.25;
 constexpr double kLastingCallbacks = 0.2;
 constexpr double kSteadyServer = 0.3;
 constexpr double kReplacing = 0.15;
+constexpr double kReplacingAfterGrant = 0.5;
+constexpr double kLateAboutThen = 0.5;
 constexpr double kStopsAtOnce = 0.5;      // an observer, with its first question under way
 constexpr double kLargestDrift = 0.0045;  // two clocks then differ by less than the 1 % of P1b
 constexpr double kHeedsItsLoss = 0.5;     // the rest works as long as it likes
@@ -66,6 +68,7 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
   if (kind != ModelKind::kForgetful &&
       others.chance(lasting_callbacks ? 2 * kReplacing : kReplacing)) {
     replace_at = others.between(World::Time{}, kCalmFrom);
+    replaces_after_grant = others.chance(kReplacingAfterGrant);
   }
 }
 
@@ -95,7 +98,12 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
   faults.then = [this] { when_calm(); };
   sim_.plan_faults(std::move(faults));
   if (draw_.fork_at) sim_.world().at(*draw_.fork_at, [this] { fork_a_child(); });
-  if (draw_.replace_at) sim_.world().at(*draw_.replace_at, [this] { replace_the_store(); });
+  if (draw_.replace_at) {
+    sim_.world().at(*draw_.replace_at, [this] {
+      is_grant_awaited_ = draw_.replaces_after_grant;
+      if (!is_grant_awaited_) replace_the_store();
+    });
+  }
 }
 
 const std::string& Schedule::mutex_name(std::size_t mutex) {
@@ -217,6 +225,20 @@ void Schedule::fork_a_child() {
 void Schedule::replace_the_store() {
   last_of_old_store_ = sim_.replace_store();
   owners_change_ = true;
+}
+
+// Messages are late about then: before who was granted hears of that, another one of its process
+// may hear that the store is gone.
+void Schedule::replace_after_grant() {
+  is_grant_awaited_ = false;
+  sim_.weather().slow = kLateAboutThen;
+  sim_.weather().slowest = timing_.call_deadline;
+  sim_.world().after(nanoseconds{0}, [this] { replace_the_store(); });
+  sim_.world().after(timing_.call_deadline, [this] {
+    if (is_calm()) return;
+    sim_.weather().slow = 0;
+    sim_.weather().slowest = timing_.lease();
+  });
 }
 
 int Schedule::look_around_in_child() {

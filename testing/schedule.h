@@ -86,7 +86,8 @@ struct Draw {
   std::size_t mutexes = 1;
   std::optional<World::Time> fork_at;
   std::optional<World::Time> replace_at;
-  bool own_threads = false;  // locks make their calls on their callers' threads
+  bool replaces_after_grant = false;  // after the first from then on
+  bool own_threads = false;           // locks make their calls on their callers' threads
   bool observers = false;
   bool clock_steps = true;         // of the server; without them clocks drift further
   bool lasting_callbacks = false;  // of services, unlike slow ones, which only begin late
@@ -114,6 +115,7 @@ class Schedule {
   void kill_an_owner();
   void fork_a_child();
   void replace_the_store();
+  void replace_after_grant();
   int look_around_in_child();
   void enroll(Actor& actor);
   void begin(Actor& actor, nanoseconds delay);
@@ -178,6 +180,7 @@ class Schedule {
   std::vector<std::unique_ptr<Actor>> actors_;
   std::array<Token, 2> highest_{};
   Token last_of_old_store_ = 0;    // of one that was replaced
+  bool is_grant_awaited_ = false;  // the store is replaced then
   bool owners_change_ = false;     // since it was looked whether there are two
   std::array<bool, 2> is_held_{};  // somebody is in its ttl
   std::array<World::Time, 2> owned_at_{};

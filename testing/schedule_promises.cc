@@ -111,6 +111,8 @@ void Schedule::check_actor(Actor& actor) {
     actor.lapsed = actor.heard = false;
     ++result_.terms;
     tell(actor.name, " owns ", actor.term->mutex, ", token ", std::to_string(actor.term->token));
+    if (is_of_old_store(actor) && actor.process->reopenings() > 0)
+      violate("P1", actor.name + " took a grant of a store that it knew to be replaced");
     Token& highest = highest_[actor.mutex];
     if (actor.term->token <= highest && !is_of_old_store(actor)) {
       violate("P2",
@@ -291,6 +293,9 @@ void Schedule::check_write(const Claim& claim, bool is_release, const Observatio
   const bool may_stand = sim_.options().kind == ModelKind::kSession || before.owner != after.owner;
   const bool is_take = !is_release && !claim.renews();
   if (is_take && may_stand && !before.owner.is_owner(claim.wire_id)) note_revival(claim);
+  const bool is_grant =
+      is_take && before.owner != after.owner && after.owner.is_owner(claim.wire_id);
+  if (is_grant && is_grant_awaited_ && !is_calm()) replace_after_grant();
   if (before.is_free() || before.owner == after.owner || named) return;
   violate("P5", std::string(is_release       ? "a release"
                             : claim.renews() ? "a renewal"
