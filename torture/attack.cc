@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "torture/call_verdict.h"
+#include "torture/error_verdict.h"
 #include "torture/telling.h"
 
 namespace simba::torture {
@@ -56,8 +57,7 @@ Outcome Attack::run(const std::string& until_broken) {
   for (int client = 0; client < plan_.clients; ++client) crowd_.start(client);
   try {
     await_owners(outcome_.began);
-    if (!has_owners(outcome_.began))
-      throw std::runtime_error("nobody owned a mutex, before any fault");
+    if (!has_owners(outcome_.began)) throw std::runtime_error(nobody_owns());
     attack(BootClock::now() + plan_.length, until_broken);
     calm();
     for (const std::string& trouble : crowd_.end()) note_end(trouble);
@@ -69,9 +69,16 @@ Outcome Attack::run(const std::string& until_broken) {
   outcome_.ended = BootClock::now();
   outcome_.histories = crowd_.histories();
   outcome_.calls = crowd_.calls();
+  outcome_.errors = crowd_.errors();
   outcome_.stalls = heartbeat_.stalls();
   outcome_.is_overfull = crowd_.is_overfull();
   return std::move(outcome_);
+}
+
+std::string Attack::nobody_owns() const {
+  const std::string text = "nobody owned a mutex, before any fault";
+  const ErrorHistory errors = crowd_.errors();
+  return errors.troubles.empty() ? text : text + "; " + describe(errors.troubles.front());
 }
 
 void Attack::note_end(const std::string& what) {
@@ -374,6 +381,12 @@ bool Attack::is_broken(const std::string& promise) {
     outcome_.calls = crowd_.calls();
     Verdict verdict;
     judge_calls(plan_, outcome_, verdict);
+    return !verdict.violations.empty();
+  }
+  if (promise == "error") {
+    outcome_.errors = crowd_.errors();
+    Verdict verdict;
+    judge_errors(outcome_, verdict);
     return !verdict.violations.empty();
   }
   for (const History& history : crowd_.histories()) {

@@ -32,6 +32,7 @@ class Attack {
   void pass(LocalTime until);
   void keep_going();
   void note_end(const std::string& what);
+  std::string nobody_owns() const;
   void attack(LocalTime until, const std::string& until_broken);
   void calm();
   std::vector<FaultKind> others_shuffled();

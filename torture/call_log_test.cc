@@ -26,7 +26,8 @@ class CallLogTest : public ::testing::Test {
   const std::filesystem::path file_ = directory_.path() / "calls";
   const std::shared_ptr<testing::FaultyStore> inner_ =
       std::make_shared<testing::FaultyStore>(make_memory());
-  RecordingStore store_{inner_, std::make_shared<CallLog>(file_)};
+  RecordingStore store_{inner_, std::make_shared<CallLog>(file_),
+                        std::make_shared<ErrorLog>(directory_.path() / "errors")};
 };
 
 TEST_F(CallLogTest, EachClaimIsNotedWithItsAnswer) {

@@ -50,6 +50,7 @@ Crowd::Crowd(const Plan& plan, const Target& target) : plan_(plan), target_(targ
       member.notebooks.emplace_back(plan.notebook(client, mutex));
     }
     member.calls = std::make_unique<CallLog>(plan.calls(client));
+    member.errors = std::make_unique<ErrorLog>(plan.errors(client));
     members_.push_back(std::move(member));
   }
 }
@@ -168,6 +169,19 @@ std::vector<CallHistory> Crowd::calls() const {
     history.cut = std::min(now, full_since);
     history.is_cut = full_since < now;
   }
+  return all;
+}
+
+ErrorHistory Crowd::errors() const {
+  ErrorHistory all;
+  for (int client = 0; client < plan_.clients; ++client) {
+    const ErrorLog& log = *members_.at(index(client)).errors;
+    const ErrorCounts counts = log.counts();
+    for (std::size_t errc = 0; errc < kErrcs; ++errc) all.counts.at(errc) += counts.at(errc);
+    for (Trouble& trouble : log.read(client)) all.troubles.push_back(std::move(trouble));
+  }
+  std::stable_sort(all.troubles.begin(), all.troubles.end(),
+                   [](const Trouble& a, const Trouble& b) { return a.at < b.at; });
   return all;
 }
 

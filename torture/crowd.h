@@ -8,6 +8,7 @@
 #include "testing/servers/process.h"
 #include "testing/servers/relay.h"
 #include "torture/call_log.h"
+#include "torture/error_log.h"
 #include "torture/notebook.h"
 #include "torture/outcome.h"
 #include "torture/plan.h"
@@ -47,6 +48,8 @@ class Crowd {
   std::vector<History> histories(std::size_t most = Notebook::kCapacity) const;
   // What the clients asked of the store so far.
   std::vector<CallHistory> calls() const;
+  // What errors they met so far.
+  ErrorHistory errors() const;
   bool is_overfull() const;
 
  private:
@@ -55,6 +58,7 @@ class Crowd {
     std::unique_ptr<servers::Relay> relay;
     std::vector<Notebook> notebooks;
     std::unique_ptr<CallLog> calls;
+    std::unique_ptr<ErrorLog> errors;
   };
   static std::size_t index(int number) { return static_cast<std::size_t>(number); }
   std::string told(int client, const std::string& what) const;  // with the end of its log

@@ -23,8 +23,8 @@ void add_own_options(CLI::App& app, TortureWords& words) {
   app.add_option(
          "--must-break", words.must_break,
          "for planted bugs: succeeds as soon as this promise is seen broken; \"end\": when a "
-         "client has ended badly")
-      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "P4", "R4", "P6", "LIN", "end"}));
+         "client has ended badly; \"error\": when it has met an error without a cause")
+      ->check(CLI::IsMember({"P1", "P1b", "P2", "P3", "P4", "R4", "P6", "LIN", "end", "error"}));
 }
 
 int run(const TortureWords& words) {

@@ -17,6 +17,9 @@ set(_breaks_wire_ids_repeat P2)
 set(_breaks_late_stop_request P4)
 set(_breaks_no_stop_request P4)
 set(_breaks_released_twice P4)
+# No promise, but clients meet errors without a cause.
+set(_breaks_some_takes_are_corrupt error)
+set(_breaks_callback_throws error)
 # No promise, but clients end badly.
 set(_breaks_dies_at_the_end end)
 set(_breaks_throws_no_error_of_ours end)
@@ -47,6 +50,10 @@ foreach(_name token_stays unconditional_release upsert_without_its_where)
     COMMAND simba_tortured_${_name} --store sqlite --seconds 150 --slack 1 --must-break LIN)
   set_tests_properties(torture/PlantedCalls.${_name} PROPERTIES LABELS attack TIMEOUT 300)
 endforeach()
+# It is the store that says so.
+set_tests_properties(torture/Planted.some_takes_are_corrupt PROPERTIES FAIL_REGULAR_EXPRESSION "  errors +none")
+# It is no error of a call: only who reads the log sees it.
+set_tests_properties(torture/Planted.callback_throws PROPERTIES FAIL_REGULAR_EXPRESSION "asked the store, and|was thrown")
 # What comes late is a matter of time, what never comes one of safety.
 set_tests_properties(torture/Planted.late_stop_request PROPERTIES FAIL_REGULAR_EXPRESSION "never told|safety +broken")
 set_tests_properties(torture/Planted.no_stop_request PROPERTIES FAIL_REGULAR_EXPRESSION "safety +no promise broken")

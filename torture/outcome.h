@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "torture/error_log.h"
 #include "torture/gaps.h"
 #include "torture/history.h"
 #include "torture/linear.h"
@@ -48,11 +49,18 @@ struct CallHistory {
   bool is_cut = false;               // because a log was full
 };
 
+// The errors that clients met.
+struct ErrorHistory {
+  ErrorCounts counts{};           // of calls to the store
+  std::vector<Trouble> troubles;  // the first comes first
+};
+
 // What happened in a run.
 struct Outcome {
   LocalTime began{}, calm_since{}, owners_killed{}, ended{};
   std::vector<History> histories;  // one per mutex
   std::vector<CallHistory> calls;  // the same
+  ErrorHistory errors;
   StoreRules rules;
   std::vector<Fault> faults;
   std::set<FaultKind> possible;  // what the target allows
@@ -99,6 +107,7 @@ struct Verdict {
     bool is_cut = false;        // a log was full
   };
   Calls calls;
+  ErrorCounts errors{};       // of calls to the store
   std::size_t forgotten = 0;  // times that two owned after a failover that may forget: no violation
 
   // A clock that was set and never seen to be off was not attacked.

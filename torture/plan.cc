@@ -34,6 +34,10 @@ std::filesystem::path Plan::calls(int client) const {
   return directory / ("calls-" + std::to_string(client));
 }
 
+std::filesystem::path Plan::errors(int client) const {
+  return directory / ("errors-" + std::to_string(client));
+}
+
 std::filesystem::path Plan::pulse(int client) const {
   return directory / ("pulse-" + std::to_string(client));
 }

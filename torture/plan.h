@@ -31,6 +31,7 @@ struct Plan {
   std::filesystem::path notebook(int client, int mutex) const;
   std::filesystem::path registers(int mutex) const;
   std::filesystem::path calls(int client) const;
+  std::filesystem::path errors(int client) const;
   std::filesystem::path pulse(int client) const;
   std::filesystem::path log(int client) const;
   // Between two looks: such that a notebook is large enough for the whole run.

@@ -46,6 +46,30 @@ void read(const Answer& answer, Call& call) {
   }
 }
 
+// Notes down what `ask` throws. What is no Error counts as the library takes it.
+template <class Ask>
+auto noting(ErrorLog& errors, const Ask& ask) {
+  try {
+    return ask();
+  } catch (const Error& error) {
+    errors.note_call(error);
+    throw;
+  } catch (const std::exception& error) {
+    errors.note_call({Errc::kCorrupt, error.what()});
+    throw;
+  }
+}
+
+// The same of what single claims were answered.
+template <class Ask>
+Answers noting_answers(ErrorLog& errors, const Ask& ask) {
+  Answers answers = noting(errors, ask);
+  for (const Answer& answer : answers) {
+    if (const auto* error = std::get_if<Error>(&answer)) errors.note_call(*error);
+  }
+  return answers;
+}
+
 // The calls of one call to the store, noted down while it is under way.
 class UnderWay {
  public:
@@ -92,7 +116,7 @@ Answers RecordingStore::contend(std::span<const Claim> claims, LocalTime deadlin
   for (const Claim& claim : claims)
     calls.push_back(call_of(claim.renews() ? Call::Kind::kRenew : Call::Kind::kTake, claim));
   under_way.begin(std::move(calls));
-  Answers answers = store_->contend(claims, deadline);
+  Answers answers = noting_answers(*errors_, [&] { return store_->contend(claims, deadline); });
   under_way.end(answers);
   return answers;
 }
@@ -103,7 +127,7 @@ Answers RecordingStore::release(std::span<const Claim> claims, LocalTime deadlin
   calls.reserve(claims.size());
   for (const Claim& claim : claims) calls.push_back(call_of(Call::Kind::kRelease, claim));
   under_way.begin(std::move(calls));
-  Answers answers = store_->release(claims, deadline);
+  Answers answers = noting_answers(*errors_, [&] { return store_->release(claims, deadline); });
   under_way.end(answers);
   return answers;
 }
@@ -115,7 +139,7 @@ Answers RecordingStore::observe(std::span<const std::string_view> mutexes, Local
   for (const std::string_view mutex : mutexes)
     calls.push_back(call_of(Call::Kind::kObserve, mutex));
   under_way.begin(std::move(calls));
-  Answers answers = store_->observe(mutexes, deadline);
+  Answers answers = noting_answers(*errors_, [&] { return store_->observe(mutexes, deadline); });
   under_way.end(answers);
   return answers;
 }
@@ -128,9 +152,15 @@ Observation RecordingStore::evict(std::string_view mutex, std::string_view wire_
   call.id = hash_of(wire_id);
   call.token = token;
   under_way.begin({call});
-  Observation seen = store_->evict(mutex, wire_id, token, how, deadline);
+  Observation seen =
+      noting(*errors_, [&] { return store_->evict(mutex, wire_id, token, how, deadline); });
   under_way.end([&seen](std::size_t, Call& noted) { read(seen, noted); });
   return seen;
+}
+
+std::unique_ptr<Watch> RecordingStore::watch(std::string_view mutex, std::string_view wire_id,
+                                             std::function<void()> wake) {
+  return noting(*errors_, [&] { return store_->watch(mutex, wire_id, std::move(wake)); });
 }
 
 }  // namespace simba::torture

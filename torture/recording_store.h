@@ -5,6 +5,7 @@
 
 #include "simba/store.h"
 #include "torture/call_log.h"
+#include "torture/error_log.h"
 
 namespace simba::torture {
 
@@ -12,13 +13,14 @@ namespace simba::torture {
 std::uint64_t hash_of(std::string_view name);
 
 // A store that notes down each claim of each call, before it is sent and when it is answered, and
-// changes nothing of either. list() is not noted: no contender asks it.
+// each error, and changes nothing of any. list() is not noted: no contender asks it.
 //
 // Threads: as the store.
 class RecordingStore : public Store {
  public:
-  RecordingStore(std::shared_ptr<Store> store, std::shared_ptr<CallLog> log)
-      : store_(std::move(store)), log_(std::move(log)) {}
+  RecordingStore(std::shared_ptr<Store> store, std::shared_ptr<CallLog> log,
+                 std::shared_ptr<ErrorLog> errors)
+      : store_(std::move(store)), log_(std::move(log)), errors_(std::move(errors)) {}
 
   const StoreTraits& traits() const override { return store_->traits(); }
   Answers contend(std::span<const Claim> claims, LocalTime deadline) override;
@@ -27,9 +29,7 @@ class RecordingStore : public Store {
   Observation evict(std::string_view mutex, std::string_view wire_id, Token token, Eviction how,
                     LocalTime deadline) override;
   std::unique_ptr<Watch> watch(std::string_view mutex, std::string_view wire_id,
-                               std::function<void()> wake) override {
-    return store_->watch(mutex, wire_id, std::move(wake));
-  }
+                               std::function<void()> wake) override;
   std::vector<Listed> list(std::string_view prefix, std::string_view after, std::size_t limit,
                            LocalTime deadline) override {
     return store_->list(prefix, after, limit, deadline);
@@ -40,6 +40,7 @@ class RecordingStore : public Store {
  private:
   const std::shared_ptr<Store> store_;
   const std::shared_ptr<CallLog> log_;
+  const std::shared_ptr<ErrorLog> errors_;
 };
 
 }  // namespace simba::torture

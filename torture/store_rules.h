@@ -24,6 +24,9 @@ struct StoreRules {
   // docs/postgres.md: a release need not be on the disk when it is answered. A server that dies
   // then, or the standby that takes its place, has the owner back, until the end of its lease.
   bool may_forget_release = false;
+  // docs/mysql.md, docs/postgres.md, docs/redis.md: where the URL names one server and that one
+  // only reads, as it does once it was demoted, claims are denied. No server of ours is demoted.
+  bool denies_while_it_only_reads = false;
   bool is_ours = false;  // nobody but us kills the server, or sets its clock
 };
 

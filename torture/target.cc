@@ -76,7 +76,10 @@ bool names_several(std::string_view url) {
 StoreRules rules_of(std::string_view url) {
   StoreRules rules;
   const bool is_sql = url.starts_with("mysql://") || url.starts_with("mariadb://");
-  rules.may_forget_release = url.starts_with("postgresql://") || url.starts_with("postgres://");
+  const bool is_postgres = url.starts_with("postgresql://") || url.starts_with("postgres://");
+  const bool is_redis = url.starts_with("redis://") || url.starts_with("rediss://");
+  rules.may_forget_release = is_postgres;
+  rules.denies_while_it_only_reads = is_redis || ((is_sql || is_postgres) && !names_several(url));
   if (url.starts_with("zookeeper://")) {
     rules.queues = true;
     rules.old_question = rules.old_refusal = kOldestRead;  // one address may be of an ensemble

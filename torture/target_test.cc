@@ -17,6 +17,12 @@ TEST(TargetTest, WhatItsDocumentsPromiseLessGoesByTheUrl) {
   EXPECT_EQ(rules("mysql://a,c/b").old_refusal, kOldestRead);
   EXPECT_EQ(rules("redis://a").old_question, nanoseconds{0});
   EXPECT_FALSE(rules("redis://a").is_ours);
+  for (const char* one : {"redis://a", "rediss://a", "mysql://a/b", "mariadb://a/b",
+                          "postgres://a/b", "postgresql://a/b"})
+    EXPECT_TRUE(rules(one).denies_while_it_only_reads) << one;
+  for (const char* other : {"redis+sentinel://a", "redis+cluster://a", "mysql://a,c/b",
+                            "postgresql://a,c/b", "zookeeper://a", "mongodb://a", "sqlite:/a"})
+    EXPECT_FALSE(rules(other).denies_while_it_only_reads) << other;
 }
 
 // Where a relay would lead, and what a client would be told; empty: there is none.

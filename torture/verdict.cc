@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "torture/call_verdict.h"
+#include "torture/error_verdict.h"
 #include "torture/outcome.h"
 #include "torture/telling.h"
 
@@ -236,6 +237,7 @@ Verdict judge(const Plan& plan, const Outcome& outcome) {
       judge_time(history, outcome, outcome.owners_killed, "the owners' death", verdict);
   }
   judge_calls(plan, outcome, verdict);
+  judge_errors(outcome, verdict);
   verdict.longest_gap = longest_gap(outcome.histories);
   verdict.sees_the_bug = verdict.writes.lost > 0;
   verdict.clean_stalls = static_cast<std::size_t>(
@@ -256,16 +258,17 @@ std::string as_text(const Title& title, const Plan& plan, const Outcome& outcome
     line(violation.promise,
          violation.what + ", " + print(violation.at - outcome.began) + " after the start");
   }
-  const bool is_safe = std::all_of(verdict.violations.begin(), verdict.violations.end(),
-                                   [](const Violation& violation) {
-                                     return violation.is_of_time || violation.promise == "end";
-                                   });
+  const bool is_safe = std::all_of(
+      verdict.violations.begin(), verdict.violations.end(), [](const Violation& violation) {
+        return violation.is_of_time || violation.promise == "end" || violation.promise == "error";
+      });
   line("safety", is_safe ? "no promise broken" : "broken, see above");
   line("witness", "the unfenced register lost " + std::to_string(verdict.writes.lost) + " of " +
                       std::to_string(verdict.writes.unfenced) + " writes; the fenced one refused " +
                       std::to_string(verdict.writes.refused) +
                       (verdict.sees_the_bug ? "" : ": THE HARNESS IS BLIND, nothing is shown"));
   line("calls", calls_text(verdict));
+  line("errors", errors_text(verdict));
   const std::string stalls = std::to_string(outcome.stalls.size()) + " stalls of the machine, " +
                              std::to_string(verdict.clean_stalls) + " of them after the faults";
   line("timing", std::string(name_of(verdict.timing)) + ": " + timing_text(outcome, verdict) +
@@ -335,6 +338,9 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
                               {"calls_undecided", verdict.calls.undecided},
                               {"calls_forgotten", verdict.calls.forgotten},
                               {"calls_cut", verdict.calls.is_cut}};
+  for (const Errc errc : kAllErrcs) {
+    json["errors"][std::string(word_of(errc))] = verdict.errors.at(static_cast<std::size_t>(errc));
+  }
   const auto counts = count(outcome.faults);
   for (std::size_t kind = 0; kind < counts.size(); ++kind) {
     json["faults"][std::string(kNames.at(kind))] = counts.at(kind);
@@ -349,7 +355,8 @@ std::string as_json(const Title& title, const Plan& plan, const Outcome& outcome
   }
   json["spared"] = title.spared;
   json["command"] = title.command;
-  return json.dump() + '\n';
+  // What a server said, cut, need not be UTF-8.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 }  // namespace simba::torture

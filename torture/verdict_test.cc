@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "torture/call_verdict.h"
+#include "torture/error_verdict.h"
 #include "torture/moments.h"
 #include "torture/outcome.h"
 #include "torture/telling.h"
@@ -13,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using Origin = Trouble::Origin;
 using Timing = Verdict::Timing;
 
 Record look(int ms, Token token) {
@@ -404,6 +406,85 @@ TEST_F(VerdictTest, CallsThatFoundNoRoomAreSaidToBeMissing) {
   EXPECT_TRUE(verdict.holds());
   EXPECT_THAT(as_text({}, plan, outcome, verdict),
               HasSubstr("1 calls to the store: linearizable; a log was full"));
+}
+
+TEST_F(VerdictTest, ErrorsThatPassAreCountedAndBreakNothing) {
+  outcome.errors.counts.at(static_cast<std::size_t>(Errc::kUnreachable)) = 12;
+  outcome.errors.counts.at(static_cast<std::size_t>(Errc::kTimeout)) = 3;
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_TRUE(verdict.holds());
+  EXPECT_THAT(as_text({}, plan, outcome, verdict),
+              HasSubstr("  errors      12 unreachable, 3 timeout\n"));
+  const auto json = nlohmann::json::parse(as_json({}, plan, outcome, verdict));
+  EXPECT_EQ(json["errors"]["unreachable"], 12);
+  EXPECT_EQ(json["errors"]["timeout"], 3);
+  EXPECT_EQ(json["errors"]["corrupt"], 0);
+}
+
+TEST_F(VerdictTest, AnErrorThatNoAttackExplainsFailsTheRunAndTheFirstOfItsKindIsQuoted) {
+  for (const Errc errc :
+       {Errc::kCorrupt, Errc::kReplaced, Errc::kMisconfigured, Errc::kMisuse, Errc::kDenied}) {
+    outcome.errors = {};
+    outcome.errors.counts.at(static_cast<std::size_t>(errc)) = 2;
+    outcome.errors.troubles = {{at(700), Origin::kCall, errc, 1, "the first"},
+                               {at(800), Origin::kCall, errc, 0, "the second"}};
+    const Verdict verdict = judge(plan, outcome);
+    ASSERT_EQ(verdict.violations.size(), 1U);
+    EXPECT_FALSE(verdict.holds());
+    const std::string word(word_of(errc)), text = as_text({}, plan, outcome, verdict);
+    EXPECT_THAT(text, HasSubstr("  error       client 1 asked the store, and the answer was the "
+                                "error '" +
+                                word + "', the first of 2 times: the first, 0.70 s after"));
+    EXPECT_THAT(text, Not(HasSubstr("the second")));
+    EXPECT_THAT(text, HasSubstr("  errors      2 " + word + '\n'));
+    EXPECT_THAT(text, HasSubstr("no promise broken"));
+    const auto json = nlohmann::json::parse(as_json({}, plan, outcome, verdict));
+    EXPECT_EQ(json["errors"][word], 2);
+    EXPECT_EQ(json["violations"][0]["promise"], "error");
+  }
+}
+
+TEST_F(VerdictTest, WhatTheLibraryThrowsOrOnlySaysFailsTheRunToo) {
+  outcome.errors.troubles = {{at(700), Origin::kThrown, Errc::kCorrupt, 1, "out of lock()"}};
+  EXPECT_FALSE(judge(plan, outcome).holds());
+  outcome.errors.troubles = {{at(700), Origin::kLine, {}, 1, "a callback threw"}};
+  const Verdict verdict = judge(plan, outcome);
+  EXPECT_FALSE(verdict.holds());
+  const std::string text = as_text({}, plan, outcome, verdict);
+  EXPECT_THAT(text, HasSubstr("client 1 was told in the log of an error: a callback threw"));
+  EXPECT_THAT(text, HasSubstr("  errors      none"));
+}
+
+TEST_F(VerdictTest, AServerOfSomebodyElseMayDenyWhileItOnlyReads) {
+  const std::string denied = "redis: the server only reads";
+  outcome.errors.troubles = {{at(700), Origin::kCall, Errc::kDenied, 1, denied},
+                             {at(700), Origin::kLine, {}, 1, "'m': " + denied},
+                             {at(701), Origin::kThrown, Errc::kDenied, 1, denied}};
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 3U) << "this store does not";
+  outcome.rules.denies_while_it_only_reads = true;
+  EXPECT_TRUE(judge(plan, outcome).holds());
+  outcome.rules.is_ours = true;
+  EXPECT_FALSE(judge(plan, outcome).holds()) << "nobody made it only read";
+  outcome.rules.is_ours = false;
+  outcome.errors.troubles.push_back({at(702), Origin::kLine, {}, 1, "a callback threw"});
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U) << "a line that repeats nothing";
+  outcome.errors.troubles.back() = {at(702), Origin::kCall, Errc::kCorrupt, 1, denied};
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 1U) << "another kind";
+}
+
+TEST_F(VerdictTest, OfEachKindOfErrorOneIsTold) {
+  outcome.errors.troubles = {{at(700), Origin::kCall, Errc::kCorrupt, 1, "a"},
+                             {at(701), Origin::kLine, {}, 1, "b"},
+                             {at(702), Origin::kCall, Errc::kDenied, 1, "c"},
+                             {at(703), Origin::kCall, Errc::kCorrupt, 1, "d"},
+                             {at(704), Origin::kThrown, Errc::kCorrupt, 1, "e"}};
+  EXPECT_EQ(judge(plan, outcome).violations.size(), 4U);
+}
+
+TEST_F(VerdictTest, WhatAServerSaidAndIsNoTextSpoilsNoJson) {
+  outcome.errors.troubles = {{at(700), Origin::kCall, Errc::kCorrupt, 1, "caf\xc3"}};
+  const auto json = nlohmann::json::parse(as_json({}, plan, outcome, judge(plan, outcome)));
+  EXPECT_EQ(json["holds"], false);
 }
 
 TEST_F(VerdictTest, TheJsonIsOneObjectWithAllOfIt) {

@@ -220,17 +220,27 @@ int work(const std::string& directory, int client) {
   if (url == nullptr) return 2;
   std::signal(SIGTERM, [](int) { ends = true; });
   const Plan plan = Plan::load(directory);
-  const Client connection(std::make_shared<RecordingStore>(
-      open_store(url), std::make_shared<CallLog>(plan.calls(client))));
+  const auto errors = std::make_shared<ErrorLog>(plan.errors(client));
+  ClientOptions options;
+  options.log = [errors](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kInfo) return;
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
+    if (level == LogLevel::kError) errors->note_line(line);
+  };
+  const Client connection(
+      std::make_shared<RecordingStore>(open_store(url, options.log),
+                                       std::make_shared<CallLog>(plan.calls(client)), errors),
+      options);
   std::vector<std::jthread> threads;
   for (int mutex = 0; mutex < plan.mutexes; ++mutex) {
-    threads.emplace_back([&plan, &connection, client, mutex](const std::stop_token& stop) {
+    threads.emplace_back([&, client, mutex](const std::stop_token& stop) {
       Worker worker(plan, client, mutex, stop);
       while (!ends) {
         try {
           worker.contend(connection);
-        } catch (const Error& error) {  // of the store; anything else is a bug, and the end
+        } catch (const Error& error) {  // judged by its kind; anything else is a bug, and the end
           std::fprintf(stderr, "%s\n", error.what());
+          errors->note_thrown(error);
           if (error.errc() == Errc::kMisuse) throw;
           nap(50ms);
         }
