@@ -200,7 +200,7 @@ TEST_F(VerdictTest, WhatIsForgivenHidesNothingThatIsNot) {
   lane(0).records.clear();
   lane(1).records = {look(1'500, 200)};
   for (int i = 0; i < 50; ++i) {
-    const Token token = static_cast<Token>(8 + 2 * i);
+    const Token token = 8 + 2 * static_cast<Token>(i);
     const int ms = 300 + 10 * i;
     lane(0).records.push_back(look(ms, token));
     outcome.faults.push_back(failover(ms + 2, ms + 9));
