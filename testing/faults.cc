@@ -168,9 +168,12 @@ void Faults::evict_an_owner() {
 
 void Faults::fail_over(nanoseconds duration) {
   sim_.server().remember();
-  sim_.world().after(std::min(duration, plan_.lease), [&sim = sim_] {
+  sim_.world().after(std::min(duration, plan_.lease), [self = shared_from_this()] {
+    SimWorld& sim = self->sim_;
     sim.tell("the server fails over and forgets");
     sim.server().fail_over();
+    if (!self->plan_.successors_are_behind) return;
+    sim.set_server_clock(-self->dice_.between(nanoseconds{0}, kLargestStepBack));
   });
 }
 

@@ -19,11 +19,13 @@ struct FaultPlan {
   std::vector<std::string> mutexes = {};
   nanoseconds slowest_callback{};  // 0: callbacks are quick
 
-  bool crashes = true;       // and the process boots again
-  bool pauses = true;        // of whole processes, also in the middle of a call
-  bool cuts = true;          // between one process and the server
-  bool restarts = true;      // of the server
-  bool clock_steps = true;   // of the server: back, and forward within what the guard pays for
+  bool crashes = true;      // and the process boots again
+  bool pauses = true;       // of whole processes, also in the middle of a call
+  bool cuts = true;         // between one process and the server
+  bool restarts = true;     // of the server
+  bool clock_steps = true;  // of the server: back, and forward within what the guard pays for
+  // Of a forgetful server: the clock of whoever succeeds it is behind, which breaks P2.
+  bool successors_are_behind = false;
   bool blocked_rows = true;  // a stranger locks one
   // By an operator; a forgetful server fails over instead, but where operators free at once.
   bool evictions = true;

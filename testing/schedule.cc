@@ -22,6 +22,7 @@ constexpr double kSteadyServer = 0.3;
 constexpr double kReplacing = 0.15;
 constexpr double kReplacingAfterGrant = 0.5;
 constexpr double kLateAboutThen = 0.5;
+constexpr double kOldClocks = 0.5;        // of forgetful stores
 constexpr double kStopsAtOnce = 0.5;      // an observer, with its first question under way
 constexpr double kLargestDrift = 0.0045;  // two clocks then differ by less than the 1 % of P1b
 constexpr double kHeedsItsLoss = 0.5;     // the rest works as long as it likes
@@ -70,6 +71,7 @@ Draw::Draw(std::uint64_t seed, ModelKind kind) : dice(seed) {
     replace_at = others.between(World::Time{}, kCalmFrom);
     replaces_after_grant = others.chance(kReplacingAfterGrant);
   }
+  successors_are_behind = kind == ModelKind::kForgetful && clock_steps && others.chance(kOldClocks);
 }
 
 Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
@@ -92,6 +94,7 @@ Schedule::Schedule(std::uint64_t seed, const SimOptions& options)
   FaultPlan faults;
   faults.until = kCalmFrom;
   faults.clock_steps = draw_.clock_steps;
+  faults.successors_are_behind = draw_.successors_are_behind;
   faults.lease = timing_.lease();
   for (std::size_t i = 0; i < draw_.mutexes; ++i) faults.mutexes.push_back(mutex_name(i));
   if (draw_.slow_callbacks) faults.slowest_callback = contend_.ttl;

@@ -89,8 +89,9 @@ struct Draw {
   bool replaces_after_grant = false;  // after the first from then on
   bool own_threads = false;           // locks make their calls on their callers' threads
   bool observers = false;
-  bool clock_steps = true;         // of the server; without them clocks drift further
-  bool lasting_callbacks = false;  // of services, unlike slow ones, which only begin late
+  bool clock_steps = true;             // of the server; without them clocks drift further
+  bool successors_are_behind = false;  // of a forgetful server: by their clocks
+  bool lasting_callbacks = false;      // of services, unlike slow ones, which only begin late
 };
 
 // One schedule of one seed: what happens (schedule.cc, and for locks that make their calls
