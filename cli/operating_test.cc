@@ -1,8 +1,13 @@
 // watch and release: what operators type when something is wrong.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <csignal>
 #include <sstream>
 
@@ -16,6 +21,38 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
 using Json = nlohmann::json;
+
+// A pipe with little room left: who writes more waits until it is read.
+class NarrowPipe {
+ public:
+  NarrowPipe(const std::filesystem::path& path, int room) {
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    fd_ = open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    filled_ = fcntl(fd_, F_SETPIPE_SZ, 1) - room;  // a page, of which a text that fits takes a part
+    const std::string filling(static_cast<std::size_t>(filled_), '\n');
+    EXPECT_EQ(write(fd_, filling.data(), filling.size()), filled_);
+  }
+  ~NarrowPipe() { close(fd_); }
+  NarrowPipe(const NarrowPipe&) = delete;
+  NarrowPipe& operator=(const NarrowPipe&) = delete;
+
+  bool has_text() const {
+    int bytes = 0;
+    return ioctl(fd_, FIONREAD, &bytes) == 0 && bytes > filled_;
+  }
+  // All that has come so far.
+  const std::string& read_on() {
+    std::array<char, 4096> some{};
+    for (ssize_t size = 0; (size = read(fd_, some.data(), some.size())) > 0;) {
+      all_.append(some.data(), static_cast<std::size_t>(size));
+    }
+    return all_;
+  }
+
+ private:
+  int fd_ = -1, filled_ = 0;
+  std::string all_;
+};
 
 class OperatingTest : public ToolTest {
  protected:
@@ -196,6 +233,21 @@ TEST_F(OperatingTest, AsJsonWatchSaysWhoLeft) {
   const Json left = Json::parse(all.substr(all.find('\n')));
   EXPECT_THAT(left.at("before_owner"), MatchesRegex("first~[0-9a-v]+"));
   EXPECT_EQ(std::to_string(left.at("before_token").get<Token>()), token);
+}
+
+// It has looked at x, waits until it can write what y is, and only then begins to observe.
+TEST_F(OperatingTest, WatchSeesWhatWasOverBeforeItBeganToObserve) {
+  auto owner = hold("x", "first", long_lease());
+  NarrowPipe pipe(file("narrow"), 160);
+  const Process watching(
+      {"/bin/sh", "-c", R"(exec "$0" watch x "$1" > narrow)", tool(), std::string(120, 'y')},
+      {.directory = file(""), .environment = {"SIMBA_STORE=" + url()}});
+  ASSERT_TRUE(eventually([&] { return pipe.has_text(); }));
+  owner->signal(SIGTERM);
+  owner->wait();
+  EXPECT_TRUE(eventually([&] {
+    return pipe.read_on().find("x is free, left by first") != std::string::npos;
+  })) << pipe.read_on();
 }
 
 TEST_F(OperatingTest, WatchesAsJson) {
