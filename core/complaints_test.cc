@@ -124,6 +124,20 @@ TEST_F(EngineLogTest, TheTroubleOfOneMutexNamesIt) {
   EXPECT_EQ(lines, std::vector<std::string>{"'bad': its row makes no sense"});
 }
 
+// Nobody else says so to a service, which contends for ever.
+TEST_F(EngineLogTest, ATokenBelowOneThatWasSeenIsALine) {
+  store->alter([is_first = std::make_shared<bool>(true)](const Asked::Claimed&, Answer& answer) {
+    // No renewal knows the first one.
+    std::get<Observation>(answer).owner.token = std::exchange(*is_first, false) ? 1001 : 2;
+  });
+  const auto who = contend("report");
+  executor->advance(30s);
+  EXPECT_EQ(engine->phase(*who), Contention::Phase::kTrying);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("'report' with the token 2, but 1001 has been seen"), std::string::npos)
+      << lines[0];
+}
+
 TEST_F(EngineLogTest, ARowThatStaysLockedNamesItsMutexAndSaysWhatToDo) {
   StoreTraits traits = store->traits();
   traits.blocked_advice = "look into the list of locks";

@@ -163,7 +163,7 @@ void Engine::note_useless_grant(Enrolled& who, const Observation& seen, Outbox& 
 void Engine::deliver(const Job& job, const Answer& answer, LocalTime sent, Outbox& out) {
   std::optional<Error> blocked;
   std::optional<Error> doubt = find_outdated(store_->traits(), job, answer, sent, replaced_at_);
-  if (!doubt) doubt = find_lie(store_->traits(), job, answer);
+  if (!doubt && (doubt = find_lie(store_->traits(), job, answer))) complain(job.mutex, *doubt, out);
   const Error* error = doubt ? &*doubt : std::get_if<Error>(&answer);
   if (std::holds_alternative<Blocked>(answer)) {
     batcher_.blocked(job.mutex);
