@@ -31,7 +31,7 @@ bool has_colour() {
 
 }  // namespace
 
-void say(std::string_view line) { write_all(STDERR_FILENO, "simba: " + std::string(line) + '\n'); }
+void say(std::string_view line) { write_all(STDERR_FILENO, "simba: " + printable(line) + '\n'); }
 
 bool print(std::string_view text) {
   if (write_all(STDOUT_FILENO, text)) return true;

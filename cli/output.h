@@ -5,7 +5,7 @@
 
 namespace simba::cli {
 
-// "simba: ..." on standard error, in one piece.
+// "simba: ..." on standard error, in one piece; what could play tricks with a terminal is replaced.
 void say(std::string_view line);
 
 // To standard output. False when it could not be written, which is said the first time; not that

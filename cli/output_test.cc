@@ -19,6 +19,13 @@ TEST(OutputTest, NothingInANameReachesTheTerminalAsACommand) {
       << "half a character is none, and half of U+009B too";
 }
 
+// Not by a line of the log of a store from outside either.
+TEST(OutputTest, WhatIsSaidIsOneLine) {
+  ::testing::internal::CaptureStderr();
+  say("no\x1b]0;x\a\r\nforged\x9b");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "simba: no?]0;x???forged?\n");
+}
+
 TEST(OutputTest, ALineIsCutBetweenCharacters) {
   EXPECT_EQ(cut("abc", 5), "abc");
   EXPECT_EQ(cut("abc", 2), "ab");

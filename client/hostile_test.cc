@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "client/forgery.h"
+#include "core/utf8.h"
 #include "simba/connect.h"
 #include "stores/kit/worker.h"
 #include "testing/servers/relay.h"
@@ -34,6 +35,8 @@ struct Protocol {
   std::string server;         // as servers::SharedServer knows it
   std::string before, after;  // a URL, around the port
   std::vector<std::string> nonsense;
+  // An error of such a server, with kTrick in it: what a terminal would obey, and half a character.
+  std::string refusal = {};
   // What is wrong with the driver, and not with us, is left out.
   std::string spared = {};  // answers with this in them stay true
   bool is_repeated = true;  // the nonsense can come without an end
@@ -50,6 +53,39 @@ std::string bytes(std::initializer_list<int> values) {
   return made;
 }
 
+const std::string kTrick = "\x1b]0;x\a\x9b\xc2\x9b]forged\x7f";
+
+// A number of so many bytes, the least first.
+std::string little(std::size_t number, int size) {
+  std::string made;
+  for (int i = 0; i < size; ++i) made += static_cast<char>(number >> (8 * i) & 0xffU);
+  return made;
+}
+
+std::string redis_refusal() { return "-NOPERM " + kTrick + "\r\n"; }
+
+std::string postgres_refusal() {
+  using namespace std::string_literals;
+  const std::string fields = "SERROR\0C42501\0M"s + kTrick + "\n\0\0"s;
+  std::string size = little(fields.size() + 4, 4);
+  std::reverse(size.begin(), size.end());
+  return 'E' + size + fields + "Z\0\0\0\x05I"s;
+}
+
+std::string mariadb_refusal() {
+  const std::string said = "\xff" + little(1142, 2) + "#42000" + kTrick + '\n';
+  return little(said.size(), 3) + '\x01' + said;
+}
+
+std::string mongodb_refusal() {
+  using namespace std::string_literals;
+  const std::string said = kTrick + "\n\0"s;
+  const std::string fields = "\001ok\0"s + little(0, 8) + "\020code\0"s + little(13, 4) +
+                             "\002errmsg\0"s + little(said.size(), 4) + said + '\0';
+  const std::string body = little(0, 5) + little(fields.size() + 4, 4) + fields;  // OP_MSG
+  return little(body.size() + 16, 4) + little(1, 4) + little(1, 4) + little(2013, 4) + body;
+}
+
 const std::vector<Protocol>& protocols() {
   using namespace std::string_literals;
   static const std::vector<Protocol> all{
@@ -62,6 +98,7 @@ const std::vector<Protocol>& protocols() {
         "*5\r\n$1\r\n1\r\n$1\r\n1\r\n:9223372036854775807\r\n$1\r\na\r\n$7\r\n1 1 1 a\r\n",
         "*2\r\n$1\r\n7\r\n*1\r\n$11\r\nsimba:{job}\r\n",
         "*3\r\n$7\r\nmessage\r\n$11\r\nsimba:{job}\r\n$12\r\nreleased@@a~\r\n"},
+       redis_refusal(),
        "",
        true,
        true},
@@ -71,6 +108,7 @@ const std::vector<Protocol>& protocols() {
        {"Z\x00\x00\x00\x05I"s, "T\x7f\xff\xff\xff"s, "D\x00\x00\x00\x06\xff\xff"s,
         "D\x00\x00\x00\x0a\x00\x01\x7f\xff\xff\xff"s, "E\x00\x00\x00\x05\x00"s,
         "C\x00\x00\x00\x0dSELECT 1\x00Z\x00\x00\x00\x05I"s, "A\x00\x00\x00\x04"s},
+       postgres_refusal(),
        "",
        true,
        true},
@@ -81,6 +119,7 @@ const std::vector<Protocol>& protocols() {
         bytes({7, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0}), bytes({1, 0, 0, 1, 0xfb}),
         bytes({9, 0, 0, 1, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}),
         bytes({3, 0, 0, 1, 0xff, 0x10, 0x04}), bytes({5, 0, 0, 1, 0xfe, 0, 0, 2, 0})},
+       mariadb_refusal(),
        "",
        true,
        false,
@@ -92,6 +131,7 @@ const std::vector<Protocol>& protocols() {
        {bytes({0x7f, 0xff, 0xff, 0xff}), bytes({0xff, 0xff, 0xff, 0xff}), bytes({0, 0, 0, 0}),
         bytes({0, 0, 0, 4, 0, 0, 0, 1}),
         bytes({0, 0, 0, 16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0})},
+       "",  // it sends numbers alone
        "",
        false},
       // Its monitor, a thread of the driver, ends the process at a length that no message has.
@@ -102,6 +142,7 @@ const std::vector<Protocol>& protocols() {
         bytes({16, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0xdd, 7, 0, 0}),
         bytes({26, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0xdd, 7, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0}),
         bytes({0xff, 0xff, 0xff, 0xff})},
+       mongodb_refusal(),
        "maxWireVersion"},
   };
   return all;
@@ -253,15 +294,25 @@ class HostileTest : public ::testing::TestWithParam<Protocol> {
     try {
       is_error = call(began + kDeadline);
     } catch (const Error& error) {
-      EXPECT_FALSE(std::string_view(error.what()).empty()) << called;
+      EXPECT_TRUE(can_be_shown(error)) << called;
     }
     EXPECT_LT(BootClock::now() - began, kDeadline + kSlack) << called;
     return is_error;
   }
 
+  // It is one line, and nothing in it moves a terminal.
+  static ::testing::AssertionResult can_be_shown(const Error& error) {
+    const std::string_view what = error.what();
+    const bool is_line = core::is_valid_utf8(what) && !core::has_control_characters(what);
+    if (is_line && !what.empty()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << ::testing::PrintToString(std::string(what));
+  }
+
   static bool check(const Answers& answers, const std::string& id) {
     EXPECT_EQ(answers.size(), 1U);
     for (const Answer& answer : answers) {
+      const auto* error = std::get_if<Error>(&answer);
+      EXPECT_TRUE(error == nullptr || can_be_shown(*error));
       const auto* seen = std::get_if<Observation>(&answer);
       EXPECT_FALSE(seen != nullptr && seen->owner.is_owner(id)) << "owner by a lie";
     }
@@ -319,6 +370,20 @@ class HostileTest : public ::testing::TestWithParam<Protocol> {
       }
     }
     return ::testing::AssertionFailure() << instead;
+  }
+
+  // Its text, looked at; empty: there was none.
+  std::string error_of_asking() {
+    const std::string_view name = mutex;
+    try {
+      const Answers answers = store->observe({&name, 1}, BootClock::now() + 2s);
+      check(answers, std::string(kAsker));
+      const auto* error = std::get_if<Error>(&answers.at(0));
+      return error != nullptr ? error->what() : "";
+    } catch (const Error& error) {
+      EXPECT_TRUE(can_be_shown(error));
+      return error.what();
+    }
   }
 
   // Of the same length: what names one can name the other.
@@ -388,6 +453,21 @@ TEST_P(HostileTest, WhatNoServerSaysMakesNoOwner) {
   }
 }
 
+// Servers whose errors have a text.
+class HostileWordsTest : public HostileTest {};
+
+TEST_P(HostileWordsTest, AreOneLineThatATerminalCanBeShown) {
+  relay->lie(saying(GetParam().refusal));
+  std::string said;
+  // A connection that was lied to is opened anew, and is then perhaps not understood.
+  EXPECT_TRUE(comes_true([&] {
+    said = error_of_asking();
+    return said.find("]forged") != said.npos;
+  })) << "what was said is not repeated: "
+      << said;
+  survive("an error with tricks");
+}
+
 TEST_P(HostileTest, WhoIsNamedAsTheOwnerWithATokenThatIsNoneOwnsNothing) {
   const Token token = token_of_the_holder();
   for (const std::int64_t wrong : {std::int64_t{0}, std::int64_t{-1}, INT64_MIN}) {
@@ -427,7 +507,15 @@ TEST_P(HostileTest, AnEndlessAnswerMakesNoOwnerAndCostsNoMemory) {
   }
 }
 
+std::vector<Protocol> with_words() {
+  std::vector<Protocol> some = protocols();
+  std::erase_if(some, [](const Protocol& each) { return each.refusal.empty(); });
+  return some;
+}
+
 INSTANTIATE_TEST_SUITE_P(All, HostileTest, ::testing::ValuesIn(protocols()),
+                         [](const auto& each) { return each.param.server; });
+INSTANTIATE_TEST_SUITE_P(All, HostileWordsTest, ::testing::ValuesIn(with_words()),
                          [](const auto& each) { return each.param.server; });
 
 }  // namespace

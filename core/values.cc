@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "core/utf8.h"
 #include "simba/error.h"
 #include "simba/mutex_owner.h"
 #include "simba/mutex_state.h"
@@ -30,7 +33,17 @@ class SimbaCategory : public std::error_category {
   }
 };
 
+std::string one_line(std::string text) {
+  constexpr std::string_view kBlanks = "\t\n\v\f\r";
+  std::replace_if(
+      text.begin(), text.end(), [&](char c) { return kBlanks.find(c) != kBlanks.npos; }, ' ');
+  return core::printable(text, text.size());
+}
+
 }  // namespace
+
+Error::Error(Errc code, const std::string& what)
+    : std::runtime_error(""), said_(std::make_shared<const Said>(Said{code, one_line(what)})) {}
 
 const std::error_category& error_category() noexcept {
   static const SimbaCategory category;

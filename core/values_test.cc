@@ -168,6 +168,18 @@ TEST(ErrorTest, KnowsItsCodeAndItsCategory) {
   EXPECT_STREQ(error.what(), "no");
 }
 
+TEST(ErrorTest, IsOneLineThatATerminalCanBeShownWhateverAStoreSays) {
+  const auto said = [](const std::string& text) {
+    return std::string(Error(Errc::kCorrupt, text).what());
+  };
+  EXPECT_EQ(said("\x1b]0;x\a\r\n"), "?]0;x?  ");
+  EXPECT_EQ(said("caf\xc3\xa9\xc2\x9b"
+                 "2J\x9b\xff\x7f"),
+            "caf\xc3\xa9?2J???");
+  EXPECT_EQ(said("no\n\tError: forged\v\f."), "no  Error: forged  .");
+  EXPECT_EQ(said(std::string("a\0b", 3)), "a?b");
+}
+
 TEST(ErrorTest, SaysTheSameHoweverItIsCopiedMovedAndCaught) {
   Error error(Errc::kDenied, "no");
   const Error copy = error;

@@ -29,13 +29,14 @@ inline std::error_code make_error_code(Errc code) noexcept {
 }
 
 // The one exception of the library. what() names the value, the limit and what to do; it never
-// holds a password.
+// holds a password. Whatever a store put into it, it is one line of UTF-8 that a terminal and a log
+// can be given as it is: line breaks and tabs become blanks, other control characters and what is
+// no UTF-8 become '?'.
 //
 // Threads: any; copies share their text.
 class SIMBA_EXPORT Error : public std::runtime_error {
  public:
-  Error(Errc code, const std::string& what)
-      : std::runtime_error(""), said_(std::make_shared<const Said>(Said{code, what})) {}
+  Error(Errc code, const std::string& what);
   Error(const Error&) noexcept = default;
   Error& operator=(const Error&) noexcept = default;
   // NOLINTNEXTLINE(performance-move-constructor-init): who is moved from still says what it says

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "stores/kit/shortened.h"
 #include "stores/mongodb/document.h"
 
 namespace simba::mongodb {
@@ -109,14 +110,14 @@ Failure unproven(const std::string& text, const std::string& where) {
           start(where) +
               "the server is not the one that TLS should prove it to be: give the "
               "certificate of its authority as tlsCAFile=FILE in the URI (" +
-              text + ')',
+              kit::shortened(text) + ')',
           0};
 }
 
 Failure server_failure(int code, const std::string& text, const std::string& where) {
   const auto* const it = std::find_if(kMeanings.begin(), kMeanings.end(),
                                       [&](const Meaning& each) { return each.number == code; });
-  const std::string said = " (" + text + ", code " + std::to_string(code) + ')';
+  const std::string said = " (" + kit::shortened(text) + ", code " + std::to_string(code) + ')';
   if (it == kMeanings.end()) {
     return {Errc::kCorrupt, start(where) + "this was not expected of the server" + said, code};
   }

@@ -145,5 +145,15 @@ TEST(MongodbFailureTest, WhatAnErrorOfTheServerMeans) {
   EXPECT_THAT(server_failure(4242, "odd", "h").what(), HasSubstr("odd, code 4242"));
 }
 
+TEST(MongodbFailureTest, RepeatsNoMoreThanTheBeginningAndNothingThatATerminalObeys) {
+  const std::string text = "\x1b]0;x\a\r\n\x9b" + std::string(10'000, 'x');
+  for (const Failure& failure : {server_failure(13, text, "h"), unproven(text, "h")}) {
+    EXPECT_THAT(failure.what(), AllOf(HasSubstr("(?]0;x?  ?xxx"), HasSubstr("...")));
+    EXPECT_LT(std::string_view(failure.what()).size(), 1'000U);
+  }
+  const Failure lost = failure_of(MONGOC_ERROR_STREAM, MONGOC_ERROR_STREAM_SOCKET, text.c_str());
+  EXPECT_THAT(lost.what(), HasSubstr("(?]0;x?  ?xxx"));
+}
+
 }  // namespace
 }  // namespace simba::mongodb

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "stores/kit/shortened.h"
+
 namespace simba::mysql {
 namespace {
 
@@ -225,10 +227,7 @@ bool is_read_only(unsigned number) {
 }
 
 std::string in_parentheses(unsigned number, const std::string& text) {
-  std::string line = text;
-  std::replace_if(
-      line.begin(), line.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return " (" + line + ", error " + std::to_string(number) + ')';
+  return " (" + kit::shortened(text) + ", error " + std::to_string(number) + ')';
 }
 
 std::string advice_of(unsigned number, const Endpoint& endpoint) {

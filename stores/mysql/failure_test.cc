@@ -119,6 +119,16 @@ TEST(MysqlFailure, IsOneLineThatNamesTheServerAndNoPassword) {
                           Not(HasSubstr("\n")), Not(HasSubstr("canary"))));
 }
 
+TEST(MysqlFailure, RepeatsNoMoreThanTheBeginningAndNothingThatATerminalObeys) {
+  const std::string text = "\x1b]0;x\a\r\n\x9b" + std::string(10'000, 'x');
+  for (const Failure& error :
+       {failure(1142, text, endpoint()), connect_failure(1045, text, endpoint())}) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("(?]0;x?  ?xxx"), HasSubstr("..., error 1"),
+                                    Not(HasSubstr("\x1b")), Not(HasSubstr("\n"))));
+    EXPECT_LT(std::string_view(error.what()).size(), 1'000U);
+  }
+}
+
 TEST(MysqlFailure, KnowsWhichErrorsSpoilAConnection) {
   for (const unsigned number : {1290U, 1146U, 1927U, 2006U, 2013U, 1047U, 1054U, 4242U}) {
     EXPECT_TRUE(breaks_connection(number)) << number;

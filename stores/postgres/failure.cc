@@ -4,6 +4,8 @@
 #include <array>
 #include <cctype>
 
+#include "stores/kit/shortened.h"
+
 namespace simba::postgres {
 namespace {
 
@@ -74,8 +76,8 @@ const Meaning& meaning_of(std::string_view state) {
                        [&](const Meaning& each) { return state.starts_with(each.state); });
 }
 
-// One line, without the places in libpq's and the server's source.
-std::string one_line(std::string_view text) {
+// Without the places in libpq's and the server's source.
+std::string in_short(std::string_view text) {
   std::string out;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -83,10 +85,10 @@ std::string one_line(std::string_view text) {
     if (line.empty() || line.starts_with("LOCATION:")) continue;
     if (!out.empty()) out += "; ";
     for (const char c : line) {
-      if (c != ' ' || out.empty() || out.back() != ' ') out += c == '\t' ? ' ' : c;
+      if (c != ' ' || out.empty() || out.back() != ' ') out += c;
     }
   }
-  return out;
+  return kit::shortened(out);
 }
 
 std::string_view field(const PGresult* result, int code) {
@@ -115,14 +117,18 @@ bool speaks_of_tls(std::string_view text) {
 std::string_view sql_state(const PGresult* result) { return field(result, PG_DIAG_SQLSTATE); }
 
 Failure failure(const PGresult* result, const std::string& where, const std::string& table) {
-  const std::string_view state = sql_state(result);
+  return server_failure(sql_state(result), field(result, PG_DIAG_MESSAGE_PRIMARY), where, table);
+}
+
+Failure server_failure(std::string_view state, std::string_view text, const std::string& where,
+                       const std::string& table) {
   const Meaning& meaning = meaning_of(state);
   std::string what = "postgres at " + where + ": " + std::string(meaning.advice);
   if (state == SqlState::kMissingTable || state == "42501") {
     what += ": " + grant_advice(table, "THE_ROLE");
   }
-  what += " (" + one_line(field(result, PG_DIAG_MESSAGE_PRIMARY));
-  return {meaning.code, what + ", SQLSTATE " + std::string(state) + ')', state};
+  what += " (" + in_short(text) + ", SQLSTATE " + kit::shortened(state) + ')';
+  return {meaning.code, what, state};
 }
 
 Error connect_failure(const std::string& text, const std::string& where) {
@@ -130,7 +136,7 @@ Error connect_failure(const std::string& text, const std::string& where) {
   const std::string start = "postgres at " + where + ": cannot connect: ";
   if (!state.empty()) {
     const Meaning& meaning = meaning_of(state);
-    return {meaning.code, start + std::string(meaning.advice) + " (" + one_line(text) + ')'};
+    return {meaning.code, start + std::string(meaning.advice) + " (" + in_short(text) + ')'};
   }
   if (speaks_of_tls(text)) {
     return {Errc::kMisconfigured,
@@ -138,14 +144,14 @@ Error connect_failure(const std::string& text, const std::string& where) {
                 "the server is not the one that TLS should prove it to be; give the certificate of "
                 "its authority as sslrootcert=FILE in the URL, or, on a network you trust, "
                 "sslmode=disable (" +
-                one_line(text) + ')'};
+                in_short(text) + ')'};
   }
-  return {Errc::kUnreachable, start + one_line(text)};
+  return {Errc::kUnreachable, start + in_short(text)};
 }
 
 Error lost(const PGconn* connection, const std::string& where) {
   return {Errc::kUnreachable, "postgres at " + where + ": " + std::string(kGone) + " (" +
-                                  one_line(PQerrorMessage(connection)) + ')'};
+                                  in_short(PQerrorMessage(connection)) + ')'};
 }
 
 bool breaks_connection(std::string_view state) {

@@ -29,6 +29,9 @@ class Failure : public Error {
 
 // What an error of the server means to a caller: which kind of trouble, where, and what to do.
 Failure failure(const PGresult* result, const std::string& where, const std::string& table);
+// The same of its fields.
+Failure server_failure(std::string_view state, std::string_view text, const std::string& where,
+                       const std::string& table);
 // The same of an attempt to connect: libpq has only a text for it, which must have been made with
 // PQERRORS_VERBOSE.
 Error connect_failure(const std::string& text, const std::string& where);

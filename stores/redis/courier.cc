@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "stores/kit/shortened.h"
 #include "stores/redis/directions.h"
 #include "stores/redis/failure.h"
 
@@ -98,9 +99,10 @@ void Courier::perform(std::span<Request> requests, LocalTime deadline) {
     std::erase_if(errands, [&](Errand& each) { return !goes_on(each); });
   }
   for (const Errand& lost : errands) {
-    lost.request->error.emplace(Errc::kUnreachable,
-                                dialer_->where() + ": the servers send us on and on (" +
-                                    lost.request->reply.text + "); nothing was changed");
+    lost.request->error.emplace(Errc::kUnreachable, dialer_->where() +
+                                                        ": the servers send us on and on (" +
+                                                        kit::shortened(lost.request->reply.text) +
+                                                        "); nothing was changed");
   }
 }
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "stores/kit/shortened.h"
+
 namespace simba::redis {
 namespace {
 
@@ -63,14 +65,6 @@ const Meaning* find_meaning(std::string_view word) {
   return it == kMeanings.end() ? nullptr : it;
 }
 
-std::string one_line(std::string_view text) {
-  constexpr std::size_t kMost = 300;
-  std::string out(text.substr(0, kMost));
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
-  return out;
-}
-
 const Meaning& meaning_of(std::string_view text) {
   static constexpr Meaning kOther{"", Errc::kCorrupt, "this was not expected of the server"};
   static constexpr Meaning kOld{"", Errc::kMisconfigured,
@@ -108,13 +102,13 @@ Error failure(const Reply& error, const std::string& where) {
   const Meaning& meaning = meaning_of(error.text);
   std::string what = where + ": " + std::string(meaning.advice);
   if (meaning.word == "NOPERM") what += ": " + acl_advice();
-  return {meaning.code, what + " (" + one_line(error.text) + ')'};
+  return {meaning.code, what + " (" + kit::shortened(error.text) + ')'};
 }
 
 Error sentinel_failure(const Reply& error, const std::string& where) {
   const Meaning& meaning = meaning_of(error.text);
   const auto advise = [&](const std::string& advice) {
-    return Error(meaning.code, where + ": " + advice + " (" + one_line(error.text) + ')');
+    return Error(meaning.code, where + ": " + advice + " (" + kit::shortened(error.text) + ')');
   };
   if (meaning.word == "NOAUTH") {
     return advise(

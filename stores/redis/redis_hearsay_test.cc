@@ -147,6 +147,20 @@ TEST(RedisServerInfo, IsReadByTheLine) {
   EXPECT_FALSE(none.evicts || none.persists);
 }
 
+// The policy stands in a line of the log.
+TEST(RedisServerInfo, WhatIsNoWordIsNotRepeated) {
+  const auto policy = [](const std::string& said) {
+    const std::string info = "maxmemory:100\r\nmaxmemory_policy:" + said + "\r\n";
+    const ServerInfo seen = read_info(info, nil());
+    EXPECT_TRUE(seen.evicts) << "who knows what it does";
+    return std::string(seen.eviction_policy);
+  };
+  EXPECT_EQ(policy("volatile-lfu"), "volatile-lfu");
+  EXPECT_EQ(policy("\x1b]0;x\a"), "");
+  EXPECT_EQ(policy("caf\xe9"), "");
+  EXPECT_EQ(policy(std::string(1'000, 'x')), "");
+}
+
 TEST(RedisServerInfo, NumbersBeyondAllSenseAreNotCountedWith) {
   const Reply time = array({text("9223372036854775807"), text("-9223372036854775808")});
   const ServerInfo info = read_info(

@@ -415,6 +415,15 @@ TEST(RedisFailure, ErrorsSayWhatToDo) {
   EXPECT_THAT(said("ERR odd\nline"), HasSubstr("odd line"));
 }
 
+TEST(RedisFailure, RepeatsNoMoreThanTheBeginningAndNothingThatATerminalObeys) {
+  const Reply said = error("NOAUTH \x1b]0;x\a\r\n\x9b" + std::string(10'000, 'x'));
+  for (const Error& failed : {failure(said, "h"), sentinel_failure(said, "h")}) {
+    EXPECT_THAT(failed.what(),
+                ::testing::AllOf(HasSubstr("(NOAUTH ?]0;x?  ?xxx"), HasSubstr("...")));
+    EXPECT_LT(std::string_view(failed.what()).size(), 1'000U);
+  }
+}
+
 // Redis 7 begins with the word also where a script met the error.
 TEST(RedisFailure, TroubleInAScriptOfRedis6IsKnownByItsWord) {
   const auto reply = [](const std::string& text) {

@@ -1,17 +1,26 @@
 #include "stores/redis/server_info.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace simba::redis {
 namespace {
 
-// "name:value" of a line in an INFO text; empty: not there.
+// Some are repeated in the log.
+bool is_word(std::string_view text) {
+  constexpr std::size_t kMost = 40;
+  return text.size() <= kMost &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+// "name:value" of a line in an INFO text; empty: not there, or no word.
 std::string_view field(std::string_view info, std::string_view name) {
   for (std::size_t at = info.find(name); at != info.npos; at = info.find(name, at + 1)) {
     const bool begins = at == 0 || info[at - 1] == '\n';
     if (!begins || info.substr(at + name.size(), 1) != ":") continue;
     const std::string_view rest = info.substr(at + name.size() + 1);
-    return rest.substr(0, rest.find_first_of("\r\n"));
+    const std::string_view value = rest.substr(0, rest.find_first_of("\r\n"));
+    return is_word(value) ? value : std::string_view{};
   }
   return {};
 }
