@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string>
 
-#include "fuzz/target.h"
+#include "fuzz/failure.h"
 #include "stores/mongodb/document.h"
 #include "stores/mongodb/failure.h"
 
@@ -18,10 +18,7 @@ namespace mongodb = simba::mongodb;
 
 const std::string kWhere = "db.example:27017/simba_db.simba_mutex";
 
-void check(const simba::Error& error) {
-  require(std::string_view(error.what()).starts_with("mongodb at " + kWhere + ": "),
-          "an error says where");
-}
+void check(const simba::Error& error) { simba::fuzz::check(error, "mongodb at " + kWhere + ": "); }
 
 void check_failures(const bson_error_t& error, const bson_t* reply) {
   const mongodb::Failure failure = mongodb::failure(error, reply, kWhere);
