@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "simba/locker.h"
+#include "testing/best_of.h"
 #include "testing/contract_engine.h"
 
 // How soon the next owner enters. A busy machine is late by chance, so that a bound holds for the
@@ -16,7 +17,6 @@ namespace {
 
 class TimingContract : public EngineContract {
  protected:
-  static constexpr nanoseconds kNever = nanoseconds::max();
   // What a hand-over takes, with a call of each side, where nobody has to wait for a poll.
   static constexpr nanoseconds kSoon = 3s;
 
@@ -40,17 +40,6 @@ class TimingContract : public EngineContract {
     const nanoseconds took = note(what, began);
     second.service->stop();
     return took;
-  }
-  // The least of some rounds: as many as it takes to be within the bound. kNever where one failed.
-  template <class Round>
-  static nanoseconds best_of(int rounds, nanoseconds bound, Round round) {
-    nanoseconds least = kNever;
-    for (int i = 0; i < rounds && least >= bound; ++i) {
-      const nanoseconds took = round();
-      if (took == kNever) return kNever;
-      least = std::min(least, took);
-    }
-    return least;
   }
   // The same of a hand-over between two who stand in line, the second without hints if so wanted.
   enum class Hints { kCome, kAreLost, kCannotCome };

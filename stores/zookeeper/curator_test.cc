@@ -1,10 +1,12 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <sstream>
 
 #include "stores/zookeeper/zookeeper_fixture.h"
+#include "testing/best_of.h"
 #include "testing/servers/directory.h"
 #include "testing/servers/process.h"
 
@@ -66,8 +68,10 @@ class Contender {
 class CuratorTest : public ZookeeperTest {
  protected:
   static constexpr milliseconds kTimeout = 8s;  // longer than a busy machine stands still
-  // The session timeout, a tick, and what a busy machine adds.
-  static constexpr milliseconds kSuccession = kTimeout + 500ms + 10s;
+  static constexpr milliseconds kTick = 500ms;
+  // The session timeout and a tick, and how long the next in the queue takes to be told and to
+  // take: much less than a second session timeout, and a busy machine gets more than one try.
+  static constexpr milliseconds kSuccession = kTimeout + kTick + 2s;
 
   void SetUp() override {
     ZookeeperTest::SetUp();
@@ -88,8 +92,9 @@ class CuratorTest : public ZookeeperTest {
   std::unique_ptr<Contender> ours(const std::string& id) {
     return std::make_unique<Contender>(
         id, std::vector<std::string>{SIMBA_CONTENDER,
-                                     "zookeeper://" + servers + "?tick=500&session-timeout=" +
-                                         std::to_string(kTimeout.count()),
+                                     "zookeeper://" + servers +
+                                         "?tick=" + std::to_string(kTick.count()) +
+                                         "&session-timeout=" + std::to_string(kTimeout.count()),
                                      m, id, "6000", "3000"});
   }
   servers::Turn turn_;
@@ -97,6 +102,23 @@ class CuratorTest : public ZookeeperTest {
   // In the queue, wherever it stands.
   bool waits_in_queue(std::size_t count) {
     return eventually([&] { return raw().children(path(m)).size() == count; });
+  }
+
+  using Make = std::function<std::unique_ptr<Contender>()>;
+  // How long it takes the second to lead after the first, which leads, was killed.
+  nanoseconds succession(const Make& first, const Make& second) {
+    const auto owner = first();
+    EXPECT_TRUE(owner->waits_for("acquired")) << owner->log();
+    const auto heir = second();
+    EXPECT_TRUE(waits_in_queue(2));
+    owner->kill();
+    const bool leads = heir->waits_for("acquired");
+    EXPECT_TRUE(leads) << heir->log();
+    const nanoseconds took =
+        leads ? nanoseconds{heir->times("acquired")[0] - owner->killed_at()} : testing::kNever;
+    heir->stop();
+    EXPECT_TRUE(waits_in_queue(0));
+    return took;
   }
 };
 
@@ -164,25 +186,17 @@ TEST_F(CuratorTest, CuratorWaitsForOursAndSucceedsIt) {
 }
 
 TEST_F(CuratorTest, AKilledCuratorIsSucceededByOurs) {
-  const auto theirs = curator("theirs");
-  ASSERT_TRUE(theirs->waits_for("acquired")) << theirs->log();
-  const auto mine = ours("mine");
-  ASSERT_TRUE(waits_in_queue(2));
-  theirs->kill();
-  ASSERT_TRUE(mine->waits_for("acquired")) << mine->log();
-  const nanoseconds took{mine->times("acquired")[0] - theirs->killed_at()};
-  EXPECT_LT(took, kSuccession);
+  const auto round = [&] {
+    return succession([&] { return curator("theirs"); }, [&] { return ours("mine"); });
+  };
+  EXPECT_LT(testing::best_of(3, kSuccession, round), kSuccession);
 }
 
 TEST_F(CuratorTest, AKilledOneOfOursIsSucceededByCurator) {
-  const auto mine = ours("mine");
-  ASSERT_TRUE(mine->waits_for("acquired")) << mine->log();
-  const auto theirs = curator("theirs");
-  ASSERT_TRUE(waits_in_queue(2));
-  mine->kill();
-  ASSERT_TRUE(theirs->waits_for("acquired")) << theirs->log();
-  const nanoseconds took{theirs->times("acquired")[0] - mine->killed_at()};
-  EXPECT_LT(took, kSuccession);
+  const auto round = [&] {
+    return succession([&] { return ours("mine"); }, [&] { return curator("theirs"); });
+  };
+  EXPECT_LT(testing::best_of(3, kSuccession, round), kSuccession);
 }
 
 // Three of each kind, and whoever leads is stopped or killed: never two at once, and in the order
