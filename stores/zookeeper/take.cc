@@ -162,14 +162,7 @@ void Take::own(const Place& place, int container_version) {
   const auto running = session().places().term(wish().mutex, wish().wire_id, 0, BootClock::now());
   // The same: this node was seen at the head before its contender was told, by another of the
   // process.
-  if (!running && place.token < wish().floor) {
-    return answer(
-        Error(Errc::kReplaced,
-              "zookeeper at " + session().where() + ": '" + wish().mutex + "' has seen token " +
-                  std::to_string(wish().floor) + ", but the servers are at " +
-                  std::to_string(place.token) +
-                  ": their data was replaced by older data, or another ensemble answers"));
-  }
+  if (!running && place.token < wish().floor) return refuse(place);
   const LocalTime until = std::max(committed_, session().lives_until(handle()));
   Term term;
   Observation seen = granted(wish(), place.token, round(), until, term);
@@ -187,17 +180,36 @@ void Take::own(const Place& place, int container_version) {
   answer(std::move(seen));
 }
 
+// Whoever stands behind goes on meanwhile. A node that is made once the servers have passed the
+// floor owns again.
+void Take::refuse(const Place& place) {
+  leave(place, [me = self<Take>(), place] {
+    const std::string floor = std::to_string(me->wish().floor);
+    me->answer(Error(Errc::kReplaced,
+                     "zookeeper at " + me->session().where() + ": '" + place.mutex +
+                         "' has seen token " + floor + ", but the servers are at " +
+                         std::to_string(place.token) +
+                         ": their data was replaced by older data, or another ensemble answers"));
+  });
+}
+
 // The count of the container is nearly used up: leave, and remove the container if nobody is left.
 void Take::turn_away(const Place& place) {
-  session().places().leave(place.mutex, place.wire_id);
-  handle().remove(node(place.name), [me = self<Take>(), place](int code) {
-    if (code == ZOK || code == ZNONODE) me->session().places().erase(place.mutex, place.wire_id);
-  });
+  leave(place, [] {});
   handle().remove(container(), [me = self<Take>()](int) {
     me->answer(Error(Errc::kUnreachable,
                      "zookeeper at " + me->session().where() + ": the count of nodes of '" +
                          me->wish().mutex +
                          "' is nearly used up; it begins anew once its queue is empty"));
+  });
+}
+
+// Should the deletion fail, the session repeats it.
+void Take::leave(const Place& place, std::function<void()> done) {
+  session().places().leave(place.mutex, place.wire_id);
+  handle().remove(node(place.name), [me = self<Take>(), place, done = std::move(done)](int code) {
+    if (code == ZOK || code == ZNONODE) me->session().places().erase(place.mutex, place.wire_id);
+    done();
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "stores/zookeeper/errand.h"
@@ -28,7 +29,9 @@ class Take : public Errand {
   void decide(const Line& line);
   void grant(const Place& place, const Line& line);
   void own(const Place& place, int container_version);
+  void refuse(const Place& place);
   void turn_away(const Place& place);
+  void leave(const Place& place, std::function<void()> done);
 
   LocalTime committed_ = LocalTime::min();  // until when the session lives, by our own write
   bool joined_ = false;                     // in this call

@@ -42,6 +42,7 @@ TEST_F(FaultTest, AServerThatIsKilledAndComesBackIsRiddenOut) {
   EXPECT_GT(seen.owner.token, token);
 }
 
+// Who is refused holds up nobody, however often it asks, and is let in again by itself.
 TEST_F(FaultTest, AServerWithoutItsDataIsNoticedByTheToken) {
   start();
   {
@@ -55,8 +56,25 @@ TEST_F(FaultTest, AServerWithoutItsDataIsNoticedByTheToken) {
   server = nullptr;
   start();  // another one
   store = connect_straight();
-  EXPECT_THAT(error_of([&] { take(*store, m, "a~2", 60s, 30s, token); }),
-              HasSubstr("replaced by older data, or another ensemble answers"));
+  const auto other = connect_straight();
+  const auto watch = store->watch(m, "a~2", [] {});  // as a contender has
+  const auto ask = [&] { return take(*store, m, "a~2", 60s, 30s, token); };
+  for (const std::string id : {"b~1", "b~2"}) {
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_THAT(error_of(ask), HasSubstr("replaced by older data, or another ensemble answers"));
+    }
+    EXPECT_TRUE(owns(take(*other, m, id), id)) << "it stands behind who was refused";
+    EXPECT_EQ(ask().owner.id, id) << "it waits as everybody does";
+    release(*other, m, id);
+  }
+  while (static_cast<Token>(raw().stat("/later").czxid) < token) {
+    raw().remove("/later");
+    raw().create("/later");
+  }
+  EXPECT_THAT(error_of(ask), HasSubstr("replaced by older data")) << "its place is of before";
+  const Observation again = ask();
+  EXPECT_TRUE(owns(again, "a~2"));
+  EXPECT_GT(again.owner.token, token);
 }
 
 TEST_F(FaultTest, AContainerThatIsReapedIsMadeAgainAndTheTokenGrows) {
