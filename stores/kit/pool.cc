@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "simba/error.h"
 #include "stores/kit/backoff.h"
 #include "stores/kit/forked.h"
 #include "stores/kit/this_process.h"
@@ -120,6 +119,11 @@ Pool::Borrowed Pool::borrow(Lane lane, LocalTime deadline, Reserve reserve) {
     --state.in_use[place];
     --state.open;
   }
+}
+
+void Pool::note_failure(Pooled& connection, const Error& error, bool only_reads) {
+  const bool is_gone = error.errc() == Errc::kUnreachable && !connection.is_usable();
+  if (only_reads || is_gone) drop_idle();
 }
 
 void Pool::drop_idle() {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "simba/error.h"
 #include "simba/executor.h"
 #include "simba/time.h"
 #include "stores/kit/worker.h"
@@ -70,6 +71,10 @@ class Pool {
   enum class Reserve { kLater, kNow };
   // kNow: there will be terms to keep, open the reserved ones in the background.
   Borrowed borrow(Lane lane, LocalTime deadline, Reserve reserve = Reserve::kLater);
+  // A call failed on this connection. Where the server is gone, or was, or another one writes now
+  // (`only_reads`), the others would only fail one call each: those nobody uses are closed. Not
+  // where this one goes on: a server that lacks room might give no others.
+  void note_failure(Pooled& connection, const Error& error, bool only_reads);
   // Closes what nobody uses: after one connection was lost, the others are likely lost too.
   void drop_idle();
 

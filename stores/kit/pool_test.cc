@@ -90,6 +90,22 @@ TEST_F(PoolTest, ADeadConnectionIsNoticedBeforeItCostsACall) {
   EXPECT_TRUE(pool.borrow(Lane::kAsk, soon()).get().is_usable());
 }
 
+TEST_F(PoolTest, AFailureClosesTheOthersOnlyWhereTheServerIsGoneOrOnlyReads) {
+  Pool pool = make(2, 1);
+  const Error unreachable(Errc::kUnreachable, "mine"), denied(Errc::kDenied, "mine");
+  const auto left = [&](const Error& error, bool is_spoilt, bool only_reads) {
+    const auto first = pool.borrow(Lane::kKeep, soon());
+    pool.borrow(Lane::kKeep, soon());
+    static_cast<FakeConnection&>(first.get()).spoilt = is_spoilt;
+    pool.note_failure(first.get(), error, only_reads);
+    return server->open - 1;
+  };
+  EXPECT_EQ(left(unreachable, false, false), 1) << "as of a disk that is full";
+  EXPECT_EQ(left(denied, true, false), 1);
+  EXPECT_EQ(left(unreachable, true, false), 0);
+  EXPECT_EQ(left(denied, false, true), 0);
+}
+
 TEST_F(PoolTest, AcquisitionsLeaveTheReservedOneToRenewals) {
   Pool pool = make(3, 1);
   const auto a = pool.borrow(Lane::kAsk, soon());

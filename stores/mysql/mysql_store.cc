@@ -58,12 +58,8 @@ auto MysqlStore::call(Lane lane, LocalTime deadline, kit::Pool::Reserve reserve,
   try {
     return work(connection);
   } catch (const Error& error) {
-    // The server is gone, or was, or another one writes now: the other connections would only fail
-    // one call each. Not where this one goes on: they have statements that none would get again.
     const auto* failure = dynamic_cast<const Failure*>(&error);
-    const bool only_reads = failure != nullptr && failure->is_read_only();
-    const bool is_gone = error.errc() == Errc::kUnreachable && !connection.is_usable();
-    if (only_reads || is_gone) pool_.drop_idle();
+    pool_.note_failure(connection, error, failure != nullptr && failure->is_read_only());
     throw;
   }
 }

@@ -37,7 +37,7 @@ constexpr std::array kMeanings{
             "fencing_token bigint NOT NULL DEFAULT 0 (see docs/postgres.md)"},
     Meaning{"42804", Errc::kMisconfigured, "a column of the table has another type"},
     Meaning{"42883", Errc::kMisconfigured, "a column of the table has another type"},
-    Meaning{"25006", Errc::kDenied, kReadOnly},
+    Meaning{SqlState::kReadOnly, Errc::kDenied, kReadOnly},
     Meaning{"53300", Errc::kUnreachable,
             "the server has no connection left: raise max_connections, lower connections= in the "
             "URL, or put a pooler in between"},
@@ -155,8 +155,8 @@ Error lost(const PGconn* connection, const std::string& where) {
 }
 
 bool breaks_connection(std::string_view state) {
-  // 25006: after a failover a new connection may find the primary.
-  return state.empty() || state == "25006" || state == "26000" || state == "42P05" ||
+  // One that only reads: after a failover a new connection may find the primary.
+  return state.empty() || state == SqlState::kReadOnly || state == "26000" || state == "42P05" ||
          state == "0A000" || state.starts_with("57P") || state.starts_with("08");
 }
 

@@ -13,6 +13,7 @@ namespace simba::postgres {
 struct SqlState {
   static constexpr std::string_view kMissingTable = "42P01";
   static constexpr std::string_view kLocked = "55P03";
+  static constexpr std::string_view kReadOnly = "25006";
 };
 
 // An error the server gave a statement.
@@ -21,6 +22,8 @@ class Failure : public Error {
   Failure(Errc code, const std::string& what, std::string_view state)
       : Error(code, what), state_(state) {}
   bool is(std::string_view state) const noexcept { return state_ == state; }
+  // The server, or this connection to it, does not write.
+  bool is_read_only() const noexcept { return is(SqlState::kReadOnly); }
   const std::string& state() const noexcept { return state_; }
 
  private:

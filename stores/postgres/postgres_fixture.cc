@@ -73,6 +73,10 @@ int PostgresTest::count_connections(const std::string& condition) const {
                            condition + ')'));
 }
 
+std::string PostgresTest::backends() const {
+  return admin()("SELECT string_agg(pid::text, ', ') FROM pg_stat_activity WHERE " + ours());
+}
+
 void PostgresTest::cut_connections() const {
   admin()("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE " + ours());
 }

@@ -70,6 +70,8 @@ class PostgresTest : public SqlTest<Admin> {
   }
   // Connections of the case's stores for which a condition on pg_stat_activity holds.
   int count_connections(const std::string& condition) const;
+  // The processes of the server that serve them.
+  std::string backends() const;
   void cut_connections() const;
   bool somebody_waits_for_a_row() const {
     return count_connections("wait_event_type = 'Lock'") > 0;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "simba/locker.h"
 #include "stores/postgres/postgres_fixture.h"
@@ -37,6 +38,35 @@ TEST_F(PostgresServerTest, AStandbyIsObservedAndContendedForOnceItIsPromoted) {
   EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience))
       << "it goes on by itself";
   EXPECT_TRUE(can_take(*store, "other"));
+}
+
+TEST_F(PostgresServerTest, AServerThatOnlyReadsFromNowOnIsLeftByAllConnections) {
+  start();
+  const auto store = open();
+  take(*store, "held", "a~1");
+  Admin admin(server->url()), stranger(server->url());
+  const auto pids = [&](const std::string& condition) {
+    return admin("SELECT string_agg(pid::text, ', ') FROM pg_stat_activity WHERE " + condition);
+  };
+  // Two at once, so that one stays idle while the other one hears of it.
+  stranger("BEGIN");
+  stranger("SELECT 1 FROM simba_mutex WHERE mutex = 'held' FOR UPDATE");
+  std::vector<std::jthread> calls;
+  for (int i = 0; i < 2; ++i) calls.emplace_back([&] { take(*store, "held", "a~1"); });
+  std::string used;
+  ASSERT_TRUE(eventually([&] {
+    used = pids("wait_event_type = 'Lock'");
+    return used.find(',') != used.npos;
+  }));
+  stranger("ROLLBACK");
+  calls.clear();
+  admin("ALTER SYSTEM SET default_transaction_read_only = on");
+  admin("SELECT pg_reload_conf()");
+  EXPECT_TRUE(eventually([&] {  // each of the server's processes hears of it for itself
+    return error_of([&] { take(*store, "report", "a~1"); }).starts_with("the store denied");
+  }));
+  EXPECT_TRUE(eventually([&] { return pids("pid IN (" + used + ')').empty(); }))
+      << "of several servers another one may write now";
 }
 
 TEST_F(PostgresServerTest, OfSeveralHostsTheOneThatWritesIsFound) {

@@ -59,8 +59,8 @@ auto PostgresStore::call(Lane lane, LocalTime deadline, kit::Pool::Reserve reser
   try {
     return work(connection);
   } catch (const Error& error) {
-    // The server is gone, or was: the other connections would only fail one call each.
-    if (error.errc() == Errc::kUnreachable) pool_.drop_idle();
+    const auto* failure = dynamic_cast<const Failure*>(&error);
+    pool_.note_failure(connection, error, failure != nullptr && failure->is_read_only());
     throw;
   }
 }

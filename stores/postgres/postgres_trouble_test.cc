@@ -134,6 +134,8 @@ TEST_F(PostgresTroubleTest, AFullQueueOfNotificationsHoldsUpReleasesAndNothingEl
   const Claim lasting{"held", "a~1", 0, 0, 10min, 10min};
   const Token token = observed(store->contend({&lasting, 1}, soon()).at(0)).owner.token;
   const Token short_token = observed(store->contend({&brief, 1}, soon()).at(0)).owner.token;
+  ASSERT_TRUE(eventually([&] { return count_connections("TRUE") > 1; })) << "one is in reserve";
+  const std::string working = backends();
   admin()("CREATE FUNCTION " + table +
           "_full() RETURNS trigger LANGUAGE plpgsql AS "
           "$$ BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' "
@@ -151,6 +153,11 @@ TEST_F(PostgresTroubleTest, AFullQueueOfNotificationsHoldsUpReleasesAndNothingEl
                 static_cast<void>(store->evict("held", "a~1", token, Eviction::kKeepLease, soon()));
               }),
               is_advice);
+  EXPECT_EQ(
+      admin()("SELECT bool_and(pid IN (SELECT pid FROM pg_stat_activity)) FROM unnest(ARRAY[" +
+              working + "]) AS pid"),
+      "t")
+      << "connections that work were closed";
   EXPECT_EQ(renew(*store, "held", "a~1", token, 10min, 10min).owner.token, token);
   EXPECT_TRUE(eventually([&] { return take(*store, "brief", "b~1").owner.id == "b~1"; }))
       << "the lease runs out by itself";
