@@ -51,6 +51,16 @@ void Errand::list(std::function<void(const Line&)> seen) {
   });
 }
 
+// Two flights: in one the connection could be lost between the two, and the next server, which may
+// lag, would answer the list alone. Once the sync is answered, the driver connects to none that
+// lags behind it.
+void Errand::list_synced(std::function<void(const Line&)> seen) {
+  handle().sync(container(), [me = shared_from_this(), seen = std::move(seen)](int code) mutable {
+    if (code != ZOK) return me->fail(code, "look for a node");
+    me->list(std::move(seen));
+  });
+}
+
 void Errand::answer_with_owner(const Line& line) {
   if (line.order.empty()) {
     return answer(Observation{MutexOwner::none(), store_time(BootClock::now())});

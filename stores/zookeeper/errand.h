@@ -44,6 +44,9 @@ class Errand : public std::enable_shared_from_this<Errand> {
  protected:
   // Lists the queue. `seen` gets an empty line where there is none.
   void list(std::function<void(const Line&)> seen);
+  // The same, with all that was committed before: of our own writes also those that were never
+  // answered.
+  void list_synced(std::function<void(const Line&)> seen);
   // Answers with who owns, by the line; asks for what is not known of it.
   void answer_with_owner(const Line& line);
   // The same, and the node before ours is watched on behalf of the wish.

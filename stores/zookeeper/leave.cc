@@ -12,14 +12,13 @@ void Leave::start() {
   }
   if (place) return answer(Observation{});
   // Not ours, as far as this session knows: a node whose creation was never answered, or of another
-  // session. What was committed is seen after a sync.
-  handle().sync(container(), [](int) {});
+  // session.
   look_again();
 }
 
 void Leave::look_again() {
   if (is_over()) return;
-  list([me = self<Leave>()](const Line& line) {
+  list_synced([me = self<Leave>()](const Line& line) {
     const std::string prefix = latch_prefix(me->wish().wire_id);
     for (const std::string& name : line.order) {
       if (name.starts_with(prefix)) return me->check_node(name);

@@ -30,8 +30,7 @@ void Take::start() {
     case Places::Doubt::kUnderWay:
       return look_again();  // carried out after it
     case Places::Doubt::kAmbiguous:
-      handle().sync(container(), [](int) {});
-      return list([me = self<Take>()](const Line& line) { me->find_own(line); });
+      return list_synced([me = self<Take>()](const Line& line) { me->find_own(line); });
     case Places::Doubt::kGivenUp:
       return fail(ZCONNECTIONLOSS, "join the queue");
   }

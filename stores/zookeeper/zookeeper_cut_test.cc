@@ -16,7 +16,58 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class CutOffTest : public FaultTest {};
+class CutOffTest : public FaultTest {
+ protected:
+  // The server makes the node, and nobody hears of it.
+  void lose_take(Store& store, const std::string& id) {
+    const std::size_t before = queue().size();
+    relay->mute();
+    std::this_thread::sleep_for(10ms);
+    const Claim claim{m, id, 0, 0, 60s, 30s};
+    static_cast<void>(store.contend({&claim, 1}, soon(1s)));
+    ASSERT_TRUE(eventually([&] { return queue().size() > before; }));
+  }
+};
+
+// What a client hears of a server that has not heard of the nodes yet: queues are empty, and a sync
+// fails.
+struct LaggingServer {
+  std::string heard(std::string_view said) {
+    std::string out;
+    while (said.size() >= kBody) {
+      std::string answer(said.substr(0, kNumber + read(said)));
+      said.remove_prefix(answer.size());
+      if (answer.ends_with(number(container.size()) + container)) {
+        answer.replace(kError, kNumber, number(static_cast<std::size_t>(ZCONNECTIONLOSS)));
+        ++syncs;
+      } else if (answer.find("-latch-") != answer.npos && answer.size() > kBody + kStat) {
+        answer.replace(kBody, answer.size() - kBody - kStat, number(0));
+        answer.replace(0, kNumber, number(answer.size() - kNumber));
+      }
+      out += answer;
+    }
+    return out.append(said);
+  }
+
+  const std::string container;
+  std::atomic<int> syncs{0};
+
+ private:
+  // Of an answer: its length, the number of the request, the last transaction, an error; the body.
+  static constexpr std::size_t kNumber = 4, kError = 16, kBody = 20, kStat = 68;
+  static std::string number(std::size_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xff);
+    return bytes;
+  }
+  static std::size_t read(std::string_view said) {
+    std::size_t value = 0;
+    for (const char byte : said.substr(0, kNumber)) {
+      value = value << 8 | static_cast<unsigned char>(byte);
+    }
+    return value;
+  }
+};
 
 TEST_F(CutOffTest, ATermOutlivesAConnectionThatComesBackInTime) {
   start();
@@ -84,6 +135,35 @@ TEST_F(CutOffTest, AReleaseAfterALostTakeLeavesNothingBehind) {
   relay->mend();
   EXPECT_TRUE(eventually([&] { return error_of([&] { release(*store, m, "a~1"); }).empty(); }));
   EXPECT_TRUE(queue().empty());
+}
+
+// The next server that the driver finds may not have heard of the node, and a sync that was lost
+// with the connection says nothing of that.
+TEST_F(CutOffTest, WhatAServerShowsAfterASyncThatFailedIsNotBelieved) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(30s));
+  make_container(*store);
+  for (const bool releases : {false, true}) {
+    const std::string id = releases ? "b~1" : "a~1";
+    const auto ask = [&] { releases ? release(*store, m, id) : void(take(*store, m, id)); };
+    lose_take(*store, id);
+    LaggingServer lagging{path(m)};
+    relay->lie([&](std::string_view said) { return lagging.heard(said); });
+    relay->reset();
+    std::string why;
+    EXPECT_TRUE(eventually([&] {
+      const int before = lagging.syncs;
+      why = error_of(ask);
+      return lagging.syncs > before;
+    }));
+    relay->mend();
+    EXPECT_THAT(why, HasSubstr("look for a node"));
+    EXPECT_EQ(queue().size(), 1U) << "a second node";
+    ASSERT_TRUE(eventually([&] { return error_of(ask).empty(); }));
+    EXPECT_EQ(queue().size(), releases ? 0U : 1U);
+    release(*store, m, id);
+  }
 }
 
 // Who wanted it gave up during the outage, and the engine has forgotten the wire id by its end.
