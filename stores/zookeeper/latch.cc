@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace simba::zookeeper {
@@ -88,6 +89,15 @@ std::vector<std::string> latch_order(std::vector<std::string> children) {
   std::vector<std::string> names;
   names.reserve(latches.size());
   for (const auto& latch : latches) names.push_back(std::move(*latch.second));
+  return names;
+}
+
+std::vector<std::string> latches_of(std::string_view wire_id,
+                                    const std::vector<std::string>& order) {
+  const std::string prefix = latch_prefix(wire_id);
+  std::vector<std::string> names;
+  std::copy_if(order.begin(), order.end(), std::back_inserter(names),
+               [&](const std::string& name) { return name.starts_with(prefix); });
   return names;
 }
 

@@ -27,6 +27,11 @@ std::optional<std::int64_t> latch_number(std::string_view name);
 // The latch nodes among the children, the leader first.
 std::vector<std::string> latch_order(std::vector<std::string> children);
 
+// Of those, the nodes of a wire id, the oldest first: an earlier session's may stand there for a
+// while.
+std::vector<std::string> latches_of(std::string_view wire_id,
+                                    const std::vector<std::string>& order);
+
 // The server counts in 32 bits with a sign, and what comes after the last number sorts before all
 // others. From here on nobody joins: the queue runs empty, the container goes, and the count begins
 // anew.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "stores/zookeeper/errand.h"
 
@@ -16,9 +18,12 @@ class Leave : public Errand {
   void look_again() override;
 
  private:
-  void check_node(const std::string& name);
-  void not_there();
-  void remove_node(const std::string& name);
+  // One after the other: that of this session may stand behind one of an earlier session.
+  void remove_each(std::vector<std::string> names);
+  void none_left();
+  void remove_node(const std::string& name, std::function<void()> done);
+
+  bool keeps_one_ = false;  // of another term
 };
 
 }  // namespace simba::zookeeper

@@ -30,34 +30,30 @@ void Take::start() {
     case Places::Doubt::kUnderWay:
       return look_again();  // carried out after it
     case Places::Doubt::kAmbiguous:
-      return list_synced([me = self<Take>()](const Line& line) { me->find_own(line); });
+      return list_synced([me = self<Take>()](const Line& line) {
+        me->find_own(latches_of(me->wish().wire_id, line.order), line);
+      });
     case Places::Doubt::kGivenUp:
       return fail(ZCONNECTIONLOSS, "join the queue");
   }
 }
 
-// The answer to our creation was lost: its node may be there.
-void Take::find_own(const Line& line) {
-  const std::string prefix = latch_prefix(wish().wire_id);
-  const auto own = std::find_if(line.order.begin(), line.order.end(),
-                                [&](const std::string& name) { return name.starts_with(prefix); });
-  if (own == line.order.end()) return join(Parents::kThere);
-  adopt(*own, line);
-}
-
-void Take::adopt(const std::string& name, const Line& line) {
-  handle().get(
-      node(name), Handle::Watching::kNo,
-      [me = self<Take>(), name, line](int code, const std::string& data, const Stat& stat) {
-        if (code == ZNONODE) return me->join(Parents::kThere);
-        if (code != ZOK) return me->fail(code, "read a node");
-        // Of an earlier session it will go by itself: never trusted, only waited for.
-        if (stat.ephemeralOwner != me->handle().session() || data != me->wish().wire_id) {
-          return me->join(Parents::kThere);
-        }
-        if (!me->add_place(name, stat)) return me->fail(ZMARSHALLINGERROR, "read a node");
-        me->decide(line);
-      });
+// The answer to our creation was lost: its node may be there, and is the newest of its name. Those
+// of earlier sessions go by themselves: they are never trusted, only waited for.
+void Take::find_own(std::vector<std::string> names, const Line& line) {
+  if (names.empty()) return join(Parents::kThere);
+  const std::string name = std::move(names.back());
+  names.pop_back();
+  handle().get(node(name), Handle::Watching::kNo,
+               [me = self<Take>(), name, names = std::move(names), line](
+                   int code, const std::string& data, const Stat& stat) {
+                 if (code != ZOK && code != ZNONODE) return me->fail(code, "read a node");
+                 const bool is_own = code == ZOK && data == me->wish().wire_id &&
+                                     stat.ephemeralOwner == me->handle().session();
+                 if (!is_own) return me->find_own(names, line);
+                 if (!me->add_place(name, stat)) return me->fail(ZMARSHALLINGERROR, "read a node");
+                 me->decide(line);
+               });
 }
 
 void Take::look_again() {

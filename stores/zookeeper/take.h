@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "stores/zookeeper/errand.h"
 
@@ -22,8 +23,7 @@ class Take : public Errand {
   void joined(int code, const std::string& path, const Stat& stat, LocalTime sent, Parents parents);
   // False: what was in doubt was given up meanwhile.
   bool doubt(Places::Doubt doubt);
-  void find_own(const Line& line);
-  void adopt(const std::string& name, const Line& line);
+  void find_own(std::vector<std::string> names, const Line& line);
   // False: the stat is no node's.
   bool add_place(const std::string& name, const Stat& stat);
   void decide(const Line& line);

@@ -166,6 +166,31 @@ TEST_F(CutOffTest, WhatAServerShowsAfterASyncThatFailedIsNotBelieved) {
   }
 }
 
+// Of an earlier session of the process, of which the servers have not heard yet that it is over.
+TEST_F(CutOffTest, ANodeWhoseAnswerWasLostIsFoundBehindAnOlderOneOfItsWireId) {
+  start();
+  put_relay();
+  const auto store = open_alone(options(30s));
+  make_container(*store);
+  for (const bool releases : {false, true}) {
+    const std::string id = releases ? "b~1" : "a~1";
+    ASSERT_EQ(raw().create(path(m) + '/' + latch_stem(id), id, ZOO_EPHEMERAL_SEQUENTIAL), ZOK);
+    lose_take(*store, id);
+    relay->mend();
+    if (!releases) {
+      Observation seen;
+      ASSERT_TRUE(
+          eventually([&] { return error_of([&] { seen = take(*store, m, id); }).empty(); }));
+      EXPECT_FALSE(owns(seen, id));
+      EXPECT_EQ(queue().size(), 2U) << "a third node";
+      raw().remove(path(m) + '/' + queue().at(0));
+      EXPECT_TRUE(owns(take(*store, m, id), id));
+    }
+    EXPECT_TRUE(eventually([&] { return error_of([&] { release(*store, m, id); }).empty(); }));
+    EXPECT_TRUE(queue().empty());
+  }
+}
+
 // Who wanted it gave up during the outage, and the engine has forgotten the wire id by its end.
 TEST_F(CutOffTest, ALostTakeThatNobodyRepeatsOrReleasesLeavesNothingBehindEither) {
   start();
