@@ -35,6 +35,35 @@ bool is_word(std::string_view text) {
   });
 }
 
+constexpr std::string_view kOnMutex = " (`mutex`)";
+
+// Behind the opening quote of a name, in which quotes are doubled: what comes after the name.
+std::string_view behind_name(std::string_view text) {
+  std::size_t at = text.find('`');
+  while (at != text.npos && text.substr(at + 1, 1) == "`") at = text.find('`', at + 2);
+  return at == text.npos ? "" : text.substr(at + 1);
+}
+
+// Each key has a line, as "UNIQUE KEY `names` (`mutex`) USING BTREE,". SHOW FULL COLUMNS tells of
+// each column of a key that it is one.
+void read_keys(std::string_view definition, FoundTable& table) {
+  constexpr std::string_view kPrimary = "primary key", kUnique = "unique key `";
+  while (!definition.empty()) {
+    const std::size_t end = std::min(definition.find('\n'), definition.size());
+    std::string_view line = definition.substr(0, end);
+    definition.remove_prefix(std::min(end + 1, definition.size()));
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    if (line.starts_with(kPrimary)) {
+      const bool is_ours = line.substr(kPrimary.size()).starts_with(kOnMutex);
+      (is_ours ? table.has_primary_key : table.has_other_primary_key) = true;
+    } else if (line.starts_with(kUnique)) {
+      const std::string_view columns = behind_name(line.substr(kUnique.size()));
+      table.has_key = table.has_key || columns.starts_with(kOnMutex);
+    }
+  }
+  table.has_key = table.has_key || table.has_primary_key;
+}
+
 }  // namespace
 
 const FoundTable::Column* FoundTable::column(std::string_view name) const {
@@ -58,12 +87,11 @@ FoundTable read_table(Result& columns, Result& definition) {
         refuse_answer(columns.where(), "names a collation that cannot be one");
       column.text = {collation.substr(0, collation.find('_')), collation};
     }
-    column.is_key = columns.text(4) == "PRI";
     table.columns.push_back(std::move(column));
   }
   if (definition.next()) {
     const std::string text = lower(definition.text(1));
-    table.has_primary_key = text.find("primary key (`mutex`)") != text.npos;
+    read_keys(text, table);
     const std::size_t at = text.find("engine=");
     if (at != text.npos) table.engine = text.substr(at + 7, text.find_first_of(" \n", at) - at - 7);
   }
@@ -92,8 +120,9 @@ void check_columns(const Endpoint& endpoint, const FoundTable& table) {
                                ", which cannot lock a row nor survive a crash: run ALTER TABLE " +
                                endpoint.quoted_table() + " ENGINE = InnoDB");
   }
-  if (!table.column("mutex")->is_key) {
+  if (!table.has_key) {
     refuse_table(endpoint, "may hold a mutex twice: run ALTER TABLE " + endpoint.quoted_table() +
+                               (table.has_other_primary_key ? " DROP PRIMARY KEY," : "") +
                                " ADD PRIMARY KEY (mutex)");
   }
   const bool is_exact =

@@ -16,10 +16,12 @@ struct FoundTable {
     std::string name;
     Shape::Text text;
     std::size_t length = 0;  // characters
-    bool is_key = false;
   };
   std::string engine;
-  bool has_primary_key = false;  // of that name, and not a key that serves as one
+  // No name of a mutex is there twice: a unique key is on it alone, and on all of it.
+  bool has_key = false;
+  bool has_primary_key = false;  // it is that one
+  bool has_other_primary_key = false;
   std::vector<Column> columns;
 
   const Column* column(std::string_view name) const;

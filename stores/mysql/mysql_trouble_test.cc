@@ -82,11 +82,42 @@ TEST_F(MysqlTroubleTest, ATableWithoutAColumnOrWithoutItsKey) {
   // A key that serves as one, but has another name.
   admin()("ALTER TABLE " + table + " DROP PRIMARY KEY, ADD UNIQUE KEY names (mutex)");
   const std::vector<Claim> batch{{"x", "a~1", 0, 0, 10s, 6s}, {"y", "a~1", 0, 0, 10s, 6s}};
-  EXPECT_TRUE(eventually([&] {
+  const auto is_contended = [&](Store& there) {
     return error_of([&] {
-             for (const Answer& each : store->contend(batch, soon())) observed(each);
+             for (const Answer& each : there.contend(batch, soon())) observed(each);
            }) == "none";
-  }));
+  };
+  EXPECT_TRUE(eventually([&] { return is_contended(*store); }));
+  // Beside one of another column.
+  admin()("ALTER TABLE " + table + " ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY");
+  const auto later = open();
+  EXPECT_TRUE(eventually([&] { return is_contended(*later); }));
+  const Token token = take(*later, "z", "a~1").owner.token;
+  release(*later, "z", "a~1", token);
+  EXPECT_GT(take(*later, "z", "b~1").owner.token, token);
+}
+
+// SHOW COLUMNS tells of each column of a key that it is one.
+TEST_F(MysqlTroubleTest, ATableWhoseKeyLetsAMutexBeThereTwice) {
+  make_table();
+  const std::vector<std::string> keys{
+      "DROP PRIMARY KEY, ADD PRIMARY KEY (mutex, owner_id)",
+      "DROP PRIMARY KEY, ADD PRIMARY KEY (mutex(10))",
+      "DROP PRIMARY KEY, ADD UNIQUE KEY both_of_them (mutex, owner_id), ADD KEY names (mutex)",
+      "DROP KEY both_of_them, DROP KEY names, COMMENT = '\n  PRIMARY KEY (`mutex`)',"
+      " ADD UNIQUE KEY owners (owner_id) COMMENT '` (`mutex`)'"};
+  for (const std::string& key : keys) {
+    admin()("ALTER TABLE " + table + ' ' + key);
+    EXPECT_THAT(error_of([&] { take(*open(), "report", "a~1"); }),
+                AllOf(StartsWith("misconfigured"), HasSubstr("may hold a mutex twice"),
+                      HasSubstr("ADD PRIMARY KEY (mutex)")))
+        << key;
+  }
+  admin()("ALTER TABLE " + table + " ADD PRIMARY KEY (owner_id, mutex)");
+  const std::string error = error_of([&] { take(*open(), "report", "a~1"); });
+  ASSERT_THAT(error, HasSubstr("ALTER TABLE")) << "and what it says is what to do";
+  admin()(error.substr(error.find("ALTER TABLE")));
+  EXPECT_TRUE(can_take(*open()));
 }
 
 TEST_F(MysqlTroubleTest, ATableOfAnEngineThatCannotLockRows) {

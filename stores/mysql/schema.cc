@@ -3,9 +3,10 @@
 namespace simba::mysql {
 namespace {
 
-// What the server may show less of than there is: rows, and a table's engine.
+// What the server may show less of than there is: rows, a table's engine, and where a name ends.
 constexpr const char* kShowAll =
-    "SET SESSION sql_mode = 'STRICT_ALL_TABLES', sql_select_limit = 18446744073709551615;";
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES', sql_select_limit = 18446744073709551615,"
+    " sql_quote_show_create = 1;";
 
 // Names and ids are UTF-8, whatever the connector or the server would rather speak. In UTC there is
 // no hour twice. The limits stand behind the ones each statement carries: where a
