@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace simba::bench {
 namespace {
@@ -23,11 +24,16 @@ constexpr const char* kCreate = R"(
     fencing_token BIGINT UNSIGNED NOT NULL DEFAULT 0
   ) ENGINE = InnoDB)";
 
-constexpr const char* kTake = R"(
-  SET STATEMENT max_statement_time = CAST(? / 1000 AS DOUBLE) FOR
+constexpr const char* kSession =
+    "SET NAMES utf8mb4; SET SESSION time_zone = '+00:00', autocommit = 1, lock_wait_timeout = 10,"
+    " tx_read_only = {only_reads}, innodb_lock_wait_timeout = 10, max_statement_time = 30,"
+    " sql_mode = 'STRICT_ALL_TABLES'; SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
+constexpr const char* kTake = R"({limited}
   INSERT INTO {table}
     (mutex, acquired_at, ttl_at, transition_at, owner_id, version, fencing_token)
-  VALUES (?, (@us := {us}) DIV 1000, @us DIV 1000 + ?, @us DIV 1000 + ?, ?, 1, GREATEST(?, @us))
+  VALUES (?, (@us := {us}) DIV 1000, @us DIV 1000 + ?, @us DIV 1000 + ?, ?, 1,
+          GREATEST(?, CAST(@us AS UNSIGNED)))
   ON DUPLICATE KEY UPDATE
     version = (version + (@won := (BINARY mutex = BINARY VALUES(mutex)
                  AND fencing_token < 9223372036854775807
@@ -35,7 +41,8 @@ constexpr const char* kTake = R"(
                       OR BINARY owner_id = BINARY VALUES(owner_id))))) & 2147483647,
     fencing_token = IF(@won, IF(BINARY owner_id = BINARY VALUES(owner_id)
                                   AND transition_at >= @us DIV 1000, fencing_token,
-                       GREATEST(fencing_token + 1, VALUES(fencing_token), @us)), fencing_token),
+                       GREATEST(fencing_token + 1, VALUES(fencing_token),
+                                CAST(@us AS UNSIGNED))), fencing_token),
     owner_id = IF(@won, VALUES(owner_id), owner_id),
     ttl_at = IF(@won, @us DIV 1000 + VALUES(ttl_at) - VALUES(acquired_at), ttl_at),
     transition_at =
@@ -43,12 +50,20 @@ constexpr const char* kTake = R"(
     acquired_at = IF(@won, @us DIV 1000, acquired_at)
   RETURNING mutex, owner_id, acquired_at, ttl_at, transition_at, fencing_token, {us} DIV 1000)";
 
-constexpr const char* kRelease = R"(
-  SET STATEMENT max_statement_time = CAST(? / 1000 AS DOUBLE) FOR
+constexpr const char* kTakeAgain = R"({limited}
+  UPDATE {table} SET
+    fencing_token = LAST_INSERT_ID(GREATEST(fencing_token + 1, {us})),
+    acquired_at = fencing_token DIV 1000, ttl_at = acquired_at + ?, transition_at = acquired_at + ?,
+    owner_id = ?, version = ((version + 1) & 2147483647)
+  WHERE mutex = ? AND mutex = ? AND transition_at < {us} DIV 1000 AND fencing_token < {us}
+    AND ? < {us})";
+
+constexpr const char* kRelease = R"({limited}
   UPDATE {table} SET acquired_at = 0, ttl_at = 0, transition_at = 0, owner_id = '',
     version = ((version + 1) & 2147483647)
       + 0 * LAST_INSERT_ID(IFNULL(IS_USED_LOCK(?), 0) + (IFNULL(IS_USED_LOCK(?), 0) << 32))
-  WHERE mutex = ? AND mutex = ? AND owner_id = ? AND (? = 0 OR fencing_token IN (?, 0)))";
+  WHERE mutex = ? AND mutex = ? AND owner_id = ?
+    AND (? = 0 OR (fencing_token = ? OR fencing_token <= 4294967295)))";
 
 constexpr const char* kNow = "CAST(UNIX_TIMESTAMP(CURRENT_TIMESTAMP(3)) * 1000 AS UNSIGNED)";
 
@@ -96,15 +111,16 @@ RawMysql::RawMysql(std::uint16_t port, const std::string& table)
                          CLIENT_MULTI_STATEMENTS) == nullptr) {
     die("connect", mysql_error(connection_));
   }
-  ask("SET SESSION time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES'");
-  ask("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED");
+  ask(with_table(kSession));
   ask(with_table(kCreate));
   take_ = prepare(kTake);
+  take_again_ = prepare(kTakeAgain);
   release_ = prepare(kRelease);
 }
 
 RawMysql::~RawMysql() {
   mysql_stmt_close(take_);
+  mysql_stmt_close(take_again_);
   mysql_stmt_close(release_);
   mysql_close(connection_);
 }
@@ -112,6 +128,10 @@ RawMysql::~RawMysql() {
 std::uint64_t RawMysql::id() const { return mysql_thread_id(connection_); }
 
 std::string RawMysql::with_table(std::string sql) const {
+  replace_all(sql, "{limited}",
+              "SET STATEMENT tx_read_only = {only_reads},"
+              " max_statement_time = CAST(? / 1000 AS DOUBLE) FOR");
+  replace_all(sql, "{only_reads}", "CAST(@@global.read_only AS CHAR) NOT IN ('0', 'OFF')");
   replace_all(sql, "{table}", table_);
   replace_all(sql, "{us}", "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)");
   replace_all(sql, "{now}", kNow);
@@ -173,6 +193,10 @@ double RawMysql::questions() {
 }
 
 std::uint64_t RawMysql::take(const std::string& mutex, const std::string& owner) {
+  if (std::exchange(released_, {}) == mutex) {
+    run(take_again_, {owner, mutex, mutex}, {kLimitMs, kTtlMs, kLeaseMs, 0}, "nnnsssn");
+    if (mysql_stmt_affected_rows(take_again_) == 1) return mysql_stmt_insert_id(take_again_);
+  }
   run(take_, {mutex, owner}, {kLimitMs, kTtlMs, kLeaseMs, 1}, "nsnnsn");
   const Columns& columns = bind_columns(take_);
   if (mysql_stmt_store_result(take_) != 0 || mysql_stmt_fetch(take_) != 0) {
@@ -189,9 +213,19 @@ bool RawMysql::release(const std::string& mutex, const std::string& owner, std::
   const std::uint64_t waiters = mysql_stmt_insert_id(release_);
   const bool freed = mysql_stmt_affected_rows(release_) == 1;
   for (const std::uint64_t waiter : {waiters & 0xffffffff, waiters >> 32}) {
-    if (freed && waiter != 0 && waiter != mine_) ask("KILL QUERY " + std::to_string(waiter));
+    if (freed && waiter != 0 && waiter != mine_) ring(std::to_string(waiter));
   }
+  if (freed) released_ = mutex;
   return freed;
+}
+
+void RawMysql::ring(const std::string& waiter) {
+  const std::string hand = "'" + table_ + "ring:" + waiter + "'";
+  const std::string let_go = "DO RELEASE_LOCK(" + hand + ')';
+  // The text ends at an error.
+  if (!ask("KILL QUERY IF(GET_LOCK(" + hand + ", 0) = 1, " + waiter + ", 0);" + let_go).empty()) {
+    ask(let_go);
+  }
 }
 
 bool RawMysql::take_by_transaction(const std::string& mutex, const std::string& owner) {
@@ -219,7 +253,6 @@ bool RawMysql::release_by_statement(const std::string& mutex, const std::string&
 }
 
 void RawMysql::wait_at_bell(const std::string& mutex) {
-  ask("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED");
   const std::string name = table_ + mutex;
   ask("SELECT IF(GET_LOCK('" + name + "a', 0) = 1, 1, GET_LOCK('" + name + "b', 0))");
 }
@@ -228,11 +261,12 @@ void RawMysql::wait_for_ring(const std::string& mutex) {
   const std::string answer = ask(with_table(
       "SELECT IF(s.writes = " + writes_ + ", CASE WHEN IS_USED_LOCK('{table}gate') = " +
       "CONNECTION_ID() THEN SLEEP(2) WHEN GET_LOCK('{table}gate', 2) IS NULL THEN 1 ELSE 0 END, "
-      "2), s.writes FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM {table} WHERE "
-      "mutex IN ('" +
+      "2), s.writes, {only_reads} FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM {table} "
+      "WHERE mutex IN ('" +
       mutex + "')) s"));
-  if (const std::size_t bar = answer.find('|'); bar != answer.npos)
-    writes_ = answer.substr(bar + 1);
+  if (const std::size_t bar = answer.find('|'); bar != answer.npos) {
+    writes_ = answer.substr(bar + 1, answer.rfind('|') - bar - 1);
+  }
 }
 
 }  // namespace simba::bench

@@ -44,12 +44,15 @@ class RawMysql {
   void run(st_mysql_stmt* statement, const std::vector<std::string>& texts,
            const std::vector<std::uint64_t>& numbers, const char* order);
   std::string ask(const std::string& sql);
+  void ring(const std::string& waiter);
   std::string with_table(std::string sql) const;
 
   st_mysql* connection_;
   const std::string table_;
   st_mysql_stmt* take_;
+  st_mysql_stmt* take_again_;  // what it released last
   st_mysql_stmt* release_;
+  std::string released_;
   std::uint64_t mine_ = 0;
   std::string writes_ = "0";
   std::uint64_t changed_ = 0;  // by the last text
