@@ -147,8 +147,9 @@ TEST_F(EngineLogTest, ARowThatStaysLockedNamesItsMutexAndSaysWhatToDo) {
   store->block("locked");
   executor->advance(7s);  // a renewal of both
   executor->advance(30s);
-  EXPECT_EQ(lines, std::vector<std::string>{"'locked': somebody else holds a lock on its row; look "
-                                            "into the list of locks"});
+  EXPECT_EQ(lines,
+            std::vector<std::string>{"'locked': somebody else seems to hold a lock on its row; "
+                                     "look into the list of locks"});
 }
 
 // Another contender may be writing it just now.

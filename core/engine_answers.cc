@@ -14,7 +14,7 @@ namespace {
 using Phase = Contention::Phase;
 
 Error blocked_error(const StoreTraits& traits) {
-  std::string what = "somebody else holds a lock on its row";
+  std::string what = "somebody else seems to hold a lock on its row";
   if (!traits.blocked_advice.empty()) what += "; " + traits.blocked_advice;
   return {Errc::kTimeout, what};
 }

@@ -49,8 +49,8 @@ constexpr std::string_view kLocked =
     "somebody else held the row or the table locked; nothing was changed (SHOW ENGINE INNODB "
     "STATUS tells who)";
 constexpr std::string_view kLate =
-    "the statement took longer than it may, because the server is slow or somebody else held the "
-    "row or the table locked; nothing was changed";
+    "the statement took longer than it may: somebody else held the row or the table locked, the "
+    "server is slow, or a replica does not acknowledge the commit; whether it acted is unknown";
 constexpr std::string_view kChanged = "the table was changed; the next call starts anew";
 constexpr std::string_view kNothing = "nothing was changed";
 constexpr std::string_view kDialect =

@@ -24,7 +24,7 @@ class Failure : public Error {
       : Error(code, what), number_(number) {}
   unsigned number() const noexcept { return number_; }
   bool is(unsigned number) const noexcept { return number_ == number; }
-  // Somebody held the row until the statement's own limit; nothing was changed.
+  // The statement's own limit ended it: somebody held the row, or the server was slow.
   bool is_locked() const noexcept;
   // The server, or this connection to it, does not write.
   bool is_read_only() const noexcept;

@@ -50,7 +50,12 @@ TEST_F(MariadbReplicaTest, WhatTheReplicaHasNotGotIsNoGrant) {
   const Claim both[] = {{"one", "b~1", 0, 0, 300s, 100s}, {"two", "b~1", 0, 0, 300s, 100s}};
   EXPECT_FALSE(grants(*store, alone, 2s));
   EXPECT_FALSE(grants(*store, both, 2s));
+  const Afflicted contender(open_mysql(mysql_options(pair->url())));
+  EXPECT_TRUE(eventually([&] { return contender.was_logged("mend the replica"); }, kLongPatience))
+      << "its own commit is what it waits for";
+  EXPECT_FALSE(contender.is_owner());
   (*pair)[1].resume();
+  EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
   EXPECT_TRUE(eventually([&] { return grants(*store, alone, 5s); }, kLongPatience));
   EXPECT_TRUE(eventually([&] { return grants(*store, both, 5s); }, kLongPatience));
 }

@@ -28,11 +28,14 @@ kit::Pool::Options pool_options(const std::shared_ptr<Endpoint>& endpoint) {
   return options;
 }
 
-// While a claim waits, which it does most of the time then.
+// While a claim waits, which it does most of the time then. The server's limit of time does not say
+// for what.
 std::string blocked_advice(const Endpoint& endpoint) {
   return "mysql at " + endpoint.where() +
          ": information_schema.INNODB_TRX and SHOW PROCESSLIST tell whose transaction it is: "
-         "let it end, or end it by KILL";
+         "let it end, or end it by KILL. If it is a commit of ours that waits for a replica which "
+         "does not acknowledge it, mend the replica; if it is nobody's, the server is slow: its "
+         "disk, or a trigger";
 }
 
 }  // namespace

@@ -291,6 +291,10 @@ TEST_F(MysqlTroubleTest, AServerThatIsSlowIsNotWaitedForAndNotLeftWithTheWork) {
   EXPECT_TRUE(is_ended_by_the_server || !is_mariadb());
   const Afflicted contender(open_elsewhere(user));
   ASSERT_TRUE(eventually(is_at_work));
+  if (is_mariadb()) {
+    EXPECT_TRUE(eventually([&] { return contender.was_logged("the server is slow"); }))
+        << "nobody has the row locked";
+  }
   EXPECT_FALSE(contender.is_owner());
   admin()("DROP TRIGGER slow_" + table);
   EXPECT_TRUE(eventually([&] { return contender.is_owner(); }, kLongPatience));
