@@ -90,7 +90,8 @@ BellSource::BellSource(std::shared_ptr<Endpoint> endpoint, std::shared_ptr<Bells
   prepare_connection(connection_, BootClock::now() + endpoint_->connect_timeout());
   look_for_cluster();
   if (connection_.only_reads(BootClock::now() + endpoint_->connect_timeout())) refuse_reader();
-  connection_.query("SET SESSION innodb_lock_wait_timeout = 1",
+  // Where nothing is waited for it says nothing for long: a year is the most there is.
+  connection_.query("SET SESSION innodb_lock_wait_timeout = 1, wait_timeout = 31536000",
                     BootClock::now() + endpoint_->connect_timeout());
   bells_->connection_id = connection_.id();
 }

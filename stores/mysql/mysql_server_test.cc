@@ -249,6 +249,24 @@ TEST_F(MysqlServerTest, ATablesKeyIsFoundAlsoWhereTheServerQuotesNoNames) {
   EXPECT_TRUE(can_take(*open_mysql(there)));
 }
 
+TEST_F(MysqlServerTest,
+       WhoWaitsForNothingAnyMoreKeepsItsConnectionForLongerThanTheServerLetsOthers) {
+  start();
+  Admin admin(server->url());
+  admin("SET GLOBAL wait_timeout = 2");
+  const auto store = open();
+  auto watch = store->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watch->is_live(); }));
+  const std::size_t lines = log.all().size();
+  watch.reset();
+  EXPECT_TRUE(eventually([&] {
+    return admin(
+               "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND = 'Sleep' "
+               "AND TIME > 4") != "0";
+  }));
+  EXPECT_EQ(log.all().size(), lines);
+}
+
 TEST_F(MysqlServerTest, AServerInOfflineModeIsOutOfReachUntilItIsBack) {
   if (!is_mysql()) GTEST_SKIP() << "MariaDB has no such mode";
   start();
