@@ -177,13 +177,13 @@ Answers release(Connection& connection, std::span<const Claim> claims, LocalTime
   for (const Claim& claim : claims) bells.push_back(bell_of(connection.endpoint(), claim.mutex));
   Result rows = connection.query(
       connection.statements().release_many(claims, bells, limit_of(deadline)), deadline);
-  Answers answers(claims.size(), Observation{});
+  Answers answers(claims.size(), Blocked{});
   while (rows.next()) {
     const std::size_t place = place_in(rows, 0, claims.size());
     const Claim& claim = claims[place];
-    const bool is_mine = !rows.is_null(1) && rows.text(1) == claim.wire_id;
-    if (is_mine) answers[place] = Blocked{};
-    if (!is_mine) freed.push_back({claim.mutex, {rows.number(2), rows.number(3)}});
+    if (!rows.is_null(1) && rows.text(1) == claim.wire_id) continue;
+    answers[place] = Observation{};
+    freed.push_back({claim.mutex, {rows.number(2), rows.number(3)}});
   }
   return answers;
 }
