@@ -160,16 +160,42 @@ void BellSource::start_over() {
   connection_.query("DO RELEASE_ALL_LOCKS()", BootClock::now() + endpoint_->connect_timeout());
 }
 
+// Who only watches leaves its place to a contender that has none.
+void BellSource::give_way() {
+  std::string sql;
+  std::vector<Held*> asked;
+  for (auto& [mutex, held] : held_) {
+    if (held.slot != 'b' || held.contends) continue;
+    const std::string bell = bell_of(*endpoint_, mutex);
+    sql += (sql.empty() ? "SELECT IF(IS_USED_LOCK(" : ", IF(IS_USED_LOCK(") + literal(bell + 'c') +
+           ") IS NULL, 0, RELEASE_LOCK(" + literal(bell + 'b') + "))";
+    asked.push_back(&held);
+  }
+  if (asked.empty()) return;
+  Result gone = connection_.query(sql, BootClock::now() + endpoint_->connect_timeout());
+  if (!gone.next()) refuse_answer(endpoint_->where(), "has no row");
+  for (unsigned i = 0; i < asked.size(); ++i) {
+    if (gone.number(i) == 0) continue;
+    asked[i]->slot = 0;
+    asked[i]->bell->is_live = false;
+  }
+}
+
 void BellSource::let_go(const std::vector<Bells::Wanted>& wanted) {
   std::string sql;
+  const auto give_back = [&](const std::string& mutex, char letter) {
+    sql += (sql.empty() ? "DO RELEASE_LOCK(" : ", RELEASE_LOCK(") +
+           literal(bell_of(*endpoint_, mutex) + letter) + ')';
+  };
   for (auto it = held_.begin(); it != held_.end();) {
     const bool is_wanted =
         std::any_of(wanted.begin(), wanted.end(),
                     [&](const Bells::Wanted& each) { return each.bell == it->second.bell; });
     if (!is_wanted) it->second.bell->is_live = false;
-    if (!is_wanted && it->second.slot != 0) {
-      sql += (sql.empty() ? "DO RELEASE_LOCK(" : ", RELEASE_LOCK(") +
-             literal(bell_of(*endpoint_, it->first) + it->second.slot) + ')';
+    if (!is_wanted && it->second.slot != 0) give_back(it->first, it->second.slot);
+    if (it->second.asks && (!is_wanted || it->second.slot != 0)) {
+      give_back(it->first, 'c');
+      it->second.asks = false;
     }
     if (!is_wanted) writes_ = kUnknown;
     it = is_wanted ? std::next(it) : held_.erase(it);
@@ -177,21 +203,32 @@ void BellSource::let_go(const std::vector<Bells::Wanted>& wanted) {
   if (!sql.empty()) connection_.query(sql, BootClock::now() + endpoint_->connect_timeout());
 }
 
+// 1 or 2: place a or b; 3: none, and others are asked for theirs; 0: none.
+std::string BellSource::try_sql(const Bells::Wanted& wanted, bool asks) const {
+  const std::string bell = bell_of(*endpoint_, wanted.mutex);
+  const auto get = [&](char letter) { return "GET_LOCK(" + literal(bell + letter) + ", 0) = 1"; };
+  if (!wanted.contends) {
+    return "IF(IS_USED_LOCK(" + literal(bell + 'c') + ") IS NULL, IF(" + get('b') + ", 2, 0), 0)";
+  }
+  return "IF(" + get('b') + ", 2, IF(" + get('a') + ", 1, " +
+         (asks ? "0" : "IF(" + get('c') + ", 3, 0)") + "))";
+}
+
 void BellSource::register_wanted(const Hint& hint) {
   const LocalTime now = BootClock::now();
   const std::vector<Bells::Wanted> wanted = bells_->all(now);
   let_go(wanted);
+  if (std::exchange(is_asked_, false)) give_way();
   const bool tries_again = now >= try_again_;
   std::vector<const Bells::Wanted*> tried;
   std::string sql;
   for (const Bells::Wanted& each : wanted) {
     const auto it = held_.find(each.mutex);
     const bool tried_for_all = it != held_.end() && it->second.contends == each.contends;
+    if (it != held_.end() && it->second.slot != 0) it->second.contends = each.contends;
     if (it != held_.end() && (it->second.slot != 0 || (tried_for_all && !tries_again))) continue;
-    const std::string bell = bell_of(*endpoint_, each.mutex);
-    sql += (sql.empty() ? "SELECT " + only_reads_sql() : "") + ", IF(GET_LOCK(" +
-           literal(bell + 'b') + ", 0) = 1, 2, " +
-           (each.contends ? "IF(GET_LOCK(" + literal(bell + 'a') + ", 0) = 1, 1, 0))" : "0)");
+    sql += (sql.empty() ? "SELECT " + only_reads_sql() : "") + ", " +
+           try_sql(each, it != held_.end() && it->second.asks);
     tried.push_back(&each);
   }
   if (tried.empty()) return;
@@ -201,11 +238,12 @@ void BellSource::register_wanted(const Hint& hint) {
   for (unsigned i = 0; i < tried.size(); ++i) {
     const std::uint64_t slot = got.number(i + 1);
     if (!held_.contains(tried[i]->mutex)) writes_ = kUnknown;
-    held_[tried[i]->mutex] = {tried[i]->bell,
-                              slot == 0   ? '\0'
-                              : slot == 1 ? 'a'
-                                          : 'b',
-                              tried[i]->contends};
+    Held& held = held_[tried[i]->mutex];
+    held = {tried[i]->bell,
+            slot == 1   ? 'a'
+            : slot == 2 ? 'b'
+                        : '\0',
+            tried[i]->contends, held.asks || slot == 3};
   }
   if (lacks_slot()) try_again_ = now + kTryAgain;
   std::erase_if(tried, [&](const auto* each) { return held_[each->mutex].slot == 0; });
@@ -253,13 +291,19 @@ void BellSource::idle(const kit::StopSignal& stop) {
 // one text would be answered by nothing at all. It looks at what is committed (READ COMMITTED):
 // whoever was told of more would still find the old owner, and nobody would tell him again. That
 // is a view of the data which the server keeps while this sleeps. And it looks whether the server
-// has been demoted meanwhile.
+// has been demoted meanwhile, and whether somebody asks for a place that is here for a watch alone.
 std::string BellSource::wait_sql() const {
   const std::string gate = literal(gate_of(*endpoint_)), most = std::to_string(kSleep.count());
+  std::string asked;
+  for (const auto& [mutex, held] : held_) {
+    if (held.slot != 'b' || held.contends) continue;
+    asked += "IS_USED_LOCK(" + literal(bell_of(*endpoint_, mutex) + 'c') + "), ";
+  }
   std::string sql = "SELECT IF(s.writes = " + writes_ + ", CASE WHEN IS_USED_LOCK(" + gate +
                     ") = CONNECTION_ID() THEN SLEEP(" + most + ") WHEN GET_LOCK(" + gate + ", " +
                     most + ") IS NULL THEN 1 ELSE 0 END, 2), s.writes, " + only_reads_sql() +
-                    " FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM " +
+                    ", COALESCE(" + asked +
+                    "0) FROM (SELECT IFNULL(SUM(version), 0) AS writes FROM " +
                     endpoint_->quoted_table() + " WHERE mutex IN (";
   bool is_first = true;
   for (const auto& [mutex, held] : held_) {
@@ -298,6 +342,7 @@ void BellSource::wait_in_server(const kit::StopSignal& stop) {
   was_rung_ = answer.number(0) != 0;
   writes_ = std::to_string(answer.number(1));
   if (answer.number(2) != 0) refuse_reader();
+  is_asked_ = answer.number(3) != 0;
 }
 
 bool BellSource::wait_for_ring(int status, LocalTime deadline, const kit::StopSignal& stop) {

@@ -28,17 +28,19 @@
 // connection that waits for the gate is waited for by nobody.
 //
 // There are two locks for each mutex, so that two processes can pass it to and fro; a third one
-// polls (bells.h has who gets them). On a server that only reads nobody rings: there is no bell
-// there, and waiters poll until one is found on a server that writes. A ring between two sleeps is
-// not heard: so each sleep begins with a look whether the rows were written meanwhile. Rung for a
-// mutex that is not waited for, or not rung at all, costs time and nothing else.
+// polls (bells.h has who gets them). A contender that finds both taken holds one more, which says
+// so to whoever only watches, and has one of the two. On a server that only reads nobody rings:
+// there is no bell there, and waiters poll until one is found on a server that writes. A ring
+// between two sleeps is not heard: so each sleep begins with a look whether the rows were written
+// meanwhile. Rung for a mutex that is not waited for, or not rung at all, costs time and nothing
+// else.
 //
 // One rings at a time, who holds a lock in the waiter's name: where two of them end the same sleep,
 // MariaDB lets one wait for two seconds, and with it every sleeper and whoever wants to connect.
 namespace simba::mysql {
 
-// The name of the locks of a mutex, without the last letter, a or b. Names of locks are short and
-// of the whole server, so this is a hash.
+// The name of the locks of a mutex, without the last letter: a or b for a place, c for the one that
+// has none. Names of locks are short and of the whole server, so this is a hash.
 std::string bell_of(const Endpoint& endpoint, std::string_view mutex);
 
 std::uint64_t hash_of(const Endpoint& endpoint, std::string_view mutex);
@@ -63,13 +65,16 @@ class BellSource : public kit::Source {
     std::shared_ptr<Bells::Bell> bell;
     char slot = 0;          // a or b; 0: others have them
     bool contends = false;  // tried for both
+    bool asks = false;      // has c
   };
   void look_for_cluster();
   [[noreturn]] void refuse_reader() const;
   void start_over();
+  void give_way();
   void register_wanted(const Hint& hint);
   void await_releases(const std::vector<const Bells::Wanted*>& tried);
   void let_go(const std::vector<Bells::Wanted>& wanted);
+  std::string try_sql(const Bells::Wanted& wanted, bool asks) const;
   void idle(const kit::StopSignal& stop);
   std::string wait_sql() const;
   void wait_in_server(const kit::StopSignal& stop);
@@ -90,6 +95,7 @@ class BellSource : public kit::Source {
   static constexpr const char* kUnknown = "-1";
   std::string writes_ = kUnknown;
   bool was_rung_ = false;
+  bool is_asked_ = false;  // for a place that is here for a watch alone
 };
 
 }  // namespace simba::mysql

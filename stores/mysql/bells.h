@@ -17,7 +17,8 @@ namespace simba::mysql {
 //
 // There are two places at a bell, and whoever has one should be able to take the mutex. So a
 // process that holds it gives its place up after a while: a release of its own is heard without a
-// bell. And one that only watches leaves one of the two to those who contend.
+// bell. And one that only watches leaves one of the two to those who contend, and the
+// other too where one of them has none.
 //
 // Threads: any.
 class Bells {

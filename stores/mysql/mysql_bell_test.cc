@@ -87,6 +87,21 @@ TEST_F(MysqlBellTest, AnOwnerGivesItsPlaceUpAndWhoOnlyWatchesLeavesOneToAWaiter)
   EXPECT_TRUE(eventually([&] { return wakes > 0; }));
 }
 
+// As where two pass it to and fro, and hold it so shortly that each keeps its place.
+TEST_F(MysqlBellTest, WhoOnlyWatchesLeavesItsPlaceToAWaiterThatHasNoneUntilThatHasGone) {
+  const auto store = open_elsewhere(), first = open_elsewhere(), second = open_elsewhere();
+  const auto watcher = store->watch("report", {}, [] {});
+  ASSERT_TRUE(eventually([&] { return watcher->is_live(); }));
+  const auto one = wait_for(*first, "report");
+  ASSERT_TRUE(eventually([&] { return one->is_live(); }));
+  auto other = wait_for(*second, "report");
+  EXPECT_TRUE(eventually([&] { return other->is_live(); })) << "it would poll";
+  EXPECT_TRUE(one->is_live());
+  EXPECT_FALSE(watcher->is_live());
+  other.reset();
+  EXPECT_TRUE(eventually([&] { return watcher->is_live(); })) << "nobody asks for it any more";
+}
+
 TEST_F(MysqlBellTest, WhoHeldTheMutexForLongGetsAPlaceAgainWhenItWaits) {
   const auto store = open_elsewhere(), other = open_elsewhere();
   const Token token = take(*store, "report", "a~1").owner.token;
