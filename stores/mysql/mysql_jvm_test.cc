@@ -283,8 +283,8 @@ TEST_F(MysqlJvmTest, ATableOfAnotherCharacterSetHoldsWhatItCan) {
     const std::string day = "\xe6\x97\xa5";  // it has not
     EXPECT_THAT(error_of([&] { take(*store, day, "a~1"); }), StartsWith("misconfigured"));
     EXPECT_THAT(error_of([&] { take(*store, "third", day + "~1"); }), StartsWith("misconfigured"));
-    const std::vector<Claim> owned{{"other", "x~1", 0, 0, 10s, 6s},
-                                   {"third", day + "~1", 0, 0, 10s, 6s}};
+    const std::string its = day + "~1";
+    const std::vector<Claim> owned{{"other", "x~1", 0, 0, 10s, 6s}, {"third", its, 0, 0, 10s, 6s}};
     Answers owners;
     const std::string error = error_of([&] { owners = store->contend(owned, soon()); });
     if (is_mariadb()) {  // says so, without a word about which it is
