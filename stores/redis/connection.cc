@@ -34,6 +34,9 @@ void Connection::send(std::string_view bytes, LocalTime deadline, const kit::Sto
 } catch (const Error& error) {
   if (broken_) throw;
   fail(error.errc(), error.what());
+} catch (...) {
+  shut_down();
+  throw;
 }
 
 void Connection::receive(Replies& replies) { receive_from(&Transport::read, replies); }
@@ -65,6 +68,9 @@ void Connection::receive_from(Transport::Moved (Transport::*how)(char*, std::siz
 } catch (const Error& error) {
   if (broken_) throw;
   fail(error.errc(), error.what());
+} catch (...) {  // an answer may be lost: those behind it would be taken for it
+  shut_down();
+  throw;
 }
 
 bool Connection::wait_readable(LocalTime deadline, const kit::StopSignal* stop) const {

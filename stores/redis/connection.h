@@ -28,7 +28,8 @@ struct ServerFacts {
 // One connection: bytes out, replies in.
 //
 // Threads: one may receive while another sends; run() is both.
-// Errors: Error (kUnreachable, kTimeout, kCorrupt); afterwards it is not usable any more.
+// Errors: Error (kUnreachable, kTimeout, kCorrupt); std::bad_alloc. Afterwards it is not usable any
+// more.
 class Connection : public kit::Pooled {
  public:
   Connection(std::unique_ptr<Transport> transport, std::string where)

@@ -33,19 +33,6 @@ struct Call {
   bool is_done() const { return state.value() == kDone; }
 };
 
-// What stopped it, if anything: whatever that was, those who wait must hear of it.
-template <class Act>
-std::optional<Error> trouble_of(const std::string& where, Act act) {
-  try {
-    act();
-    return std::nullopt;
-  } catch (const Error& error) {
-    return error;
-  } catch (const std::exception& error) {
-    return Error(Errc::kUnreachable, where + ": " + error.what());
-  }
-}
-
 }  // namespace
 
 struct Link::State {
@@ -62,6 +49,9 @@ struct Link::State {
 
   kit::Pool::Borrowed borrowed;
   Connection& connection;
+  // Where there is no memory for any other words.
+  const Error wordless{Errc::kUnreachable,
+                       connection.where() + ": no memory; whether the server acted is unknown"};
 
   std::mutex guard;
   // All below guarded by guard.
@@ -76,9 +66,36 @@ struct Link::State {
   std::condition_variable offered;
   bool is_offered = false, closed = false;
 
+  Error error(Errc code, const char* what) const noexcept {
+    try {
+      return {code, connection.where() + ": " + what};
+    } catch (const std::bad_alloc&) {
+      return wordless;
+    }
+  }
+
+  // What stopped it, if anything: whatever that was, those who wait must hear of it.
+  template <class Act>
+  std::optional<Error> trouble_of(Act act) const noexcept {
+    try {
+      act();
+      return std::nullopt;
+    } catch (const Error& trouble) {
+      return trouble;
+    } catch (...) {
+      return wordless;
+    }
+  }
+
+  // Both or neither: an answer that is not expected would be taken for that to the next question.
   void append(const Commands& commands, Call* call, LocalTime now) {
-    out.append(commands.bytes());
     pending.push_back({call, commands.count(), now});
+    try {
+      out.append(commands.bytes());
+    } catch (...) {
+      pending.pop_back();
+      throw;
+    }
   }
 
   // Nobody waits for an answer, and for a while nothing was sent or heard. What was posted may
@@ -96,11 +113,11 @@ struct Link::State {
     if (!pending.empty()) {
       Replies came;
       Woken nobody;
-      const auto trouble = trouble_of(connection.where(), [&] { connection.receive(came); });
+      const auto trouble = trouble_of([&] { connection.receive(came); });
       distribute(came, nobody);
       if (trouble) break_off(*trouble);
     }
-    if (!broken && !connection.is_usable()) break_off(Error(Errc::kUnreachable, "closed"));
+    if (!broken && !connection.is_usable()) break_off(error(Errc::kUnreachable, "closed"));
     return !broken;
   }
 
@@ -110,8 +127,7 @@ struct Link::State {
       writing = true;
       being_sent.swap(out);
       lock.unlock();
-      const auto trouble =
-          trouble_of(connection.where(), [&] { connection.send(being_sent, deadline); });
+      const auto trouble = trouble_of([&] { connection.send(being_sent, deadline); });
       lock.lock();
       being_sent.clear();
       writing = false;
@@ -146,12 +162,12 @@ struct Link::State {
       lock.unlock();
       wake(woken);
       Replies came;
-      const auto trouble =
-          trouble_of(connection.where(), [&] { connection.await(came, deadline, stop); });
+      const auto trouble = trouble_of([&] { connection.await(came, deadline, stop); });
       lock.lock();
       parked = false;
-      distribute(came, woken);
+      const auto further = trouble_of([&] { distribute(came, woken); });
       if (trouble) break_off(*trouble);
+      if (further) break_off(*further);
     }
     if (woken.empty()) return;
     lock.unlock();
@@ -163,8 +179,7 @@ struct Link::State {
     if (!came.empty()) last_heard = BootClock::now();
     for (Reply& reply : came) {
       if (pending.empty()) {
-        return break_off(
-            Error(Errc::kCorrupt, connection.where() + ": an answer without a question"));
+        return break_off(error(Errc::kCorrupt, "an answer without a question"));
       }
       Pending& first = pending.front();
       if (first.call != nullptr) first.call->replies.push_back(std::move(reply));
@@ -175,10 +190,8 @@ struct Link::State {
   }
 
   static void finish(Call& call, Woken& woken) {
-    const bool sleeps = call.state.value() == Call::kWaiting;
-    const Parking* const parking = &call.state;
+    if (call.state.value() == Call::kWaiting) woken.push_back(&call.state);
     call.state.set(Call::kDone);
-    if (sleeps) woken.push_back(parking);
   }
 
   static void wake(Woken& woken) {
@@ -186,18 +199,18 @@ struct Link::State {
     woken.clear();
   }
 
-  void break_off(const Error& why) {
+  // Wakes under the lock: a list of whom to wake later would need memory.
+  void break_off(const Error& why) noexcept {
     if (broken) return;
     broken = why;
     connection.shut_down();
-    Woken woken;
     for (Pending& each : pending) {
       if (each.call == nullptr) continue;
       each.call->error = why;
-      finish(*each.call, woken);
+      each.call->state.set(Call::kDone);
+      Parking::wake(&each.call->state);
     }
     pending.clear();
-    wake(woken);
   }
 
   // A caller that waited in vain.
@@ -207,9 +220,8 @@ struct Link::State {
     }
     const LocalTime since = std::max(last_heard, pending.empty() ? now : pending.front().sent);
     if (now - since >= kSilence) {
-      break_off(Error(Errc::kUnreachable, connection.where() +
-                                              ": the server has said nothing for a second; whether "
-                                              "it acted is unknown"));
+      break_off(error(Errc::kUnreachable,
+                      "the server has said nothing for a second; whether it acted is unknown"));
     }
   }
 
@@ -310,7 +322,7 @@ bool Link::start_worker() try {
         }
       });
   return true;
-} catch (const Error&) {
+} catch (const std::exception&) {  // no thread, or no memory for it
   return false;
 }
 

@@ -1,5 +1,6 @@
 #include "stores/redis/node.h"
 
+#include <exception>
 #include <utility>
 
 #include "simba/error.h"
@@ -60,17 +61,17 @@ std::shared_ptr<Link> Node::link(LocalTime deadline) {
   lock.unlock();
   lost.reset();
   std::shared_ptr<Link> made;
-  std::optional<Error> trouble;
+  std::exception_ptr trouble;
   try {
     made = std::make_shared<Link>(pool_.borrow(Lane::kKeep, deadline));
-  } catch (const Error& error) {
-    trouble = error;
+  } catch (...) {  // whatever it was, others wait for its end
+    trouble = std::current_exception();
   }
   lock.lock();
   opening_ = false;
   link_ = made;
   opened_.notify_all();
-  if (trouble) throw Error(*trouble);
+  if (trouble) std::rethrow_exception(trouble);
   return made;
 }
 

@@ -129,6 +129,15 @@ class TooMuch : public Transport {
   bool is_open() const noexcept override { return true; }
 };
 
+// Answers may have been lost: what comes next would be taken for them.
+TEST(RedisConnection, AfterAnyTroubleItIsNotUsedAgain) {
+  Connection connection(std::make_unique<TooMuch>(), "redis at nowhere:1");
+  ASSERT_TRUE(connection.is_usable());
+  const LocalTime soon = BootClock::now() + std::chrono::seconds(60);
+  EXPECT_THROW(connection.run(Commands().add({"PING"}), soon), std::bad_alloc);
+  EXPECT_FALSE(connection.is_usable());
+}
+
 TEST(RedisLink, WhateverADriverMeetsTheOthersHearOfIt) {
   kit::Pool::Options options;
   options.open = [](const kit::StopSignal&) {

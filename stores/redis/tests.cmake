@@ -1,6 +1,6 @@
 # simba::contract and simba::servers are made later, in testing/: links are looked up at the end.
 if(SIMBA_BUILD_TESTS)
-  simba_add_test(NAME redis_unit_test SOURCES redis_hearsay_test.cc redis_unit_test.cc
+  simba_add_test(NAME redis_unit_test SOURCES redis_hearsay_test.cc redis_link_test.cc redis_unit_test.cc
     DEPS simba::redis simba::kit hiredis OpenSSL::SSL LABELS unit WHOLE)
   target_compile_definitions(redis_unit_test PRIVATE "SIMBA_REDIS_PAGE=\"${PROJECT_SOURCE_DIR}/docs/redis.md\"")
   simba_add_test(NAME redis_contract_test SOURCES redis_contract_test.cc redis_fixture.cc
