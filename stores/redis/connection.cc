@@ -23,14 +23,18 @@ void Connection::fail(Errc code, const std::string& why) {
   throw Error(code, where_ + ": " + why + (is_out ? "" : "; whether the server acted is unknown"));
 }
 
-void Connection::send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop) try {
+void Connection::send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop) {
   while (!bytes.empty()) {
-    const Transport::Moved moved = transport_->write(bytes.data(), bytes.size());
+    const Transport::Moved moved = send_some(bytes);
     bytes.remove_prefix(moved.count);
     if (moved.count == 0 && !kit::wait_for(descriptor(), moved.wants, deadline, stop)) {
       fail(Errc::kTimeout, "the server takes no more commands");
     }
   }
+}
+
+Transport::Moved Connection::send_some(std::string_view bytes) try {
+  return transport_->write(bytes.data(), bytes.size());
 } catch (const Error& error) {
   if (broken_) throw;
   fail(error.errc(), error.what());
@@ -41,10 +45,13 @@ void Connection::send(std::string_view bytes, LocalTime deadline, const kit::Sto
 
 void Connection::receive(Replies& replies) { receive_from(&Transport::read, replies); }
 
-void Connection::await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop) {
+void Connection::await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop,
+                       short other) {
   // Short of time, the exact way: a nap may be longer than what is left.
-  if (deadline != LocalTime::max() && deadline - BootClock::now() < 2 * Transport::kNap) {
-    if (!wait_readable(deadline, stop)) return;
+  const bool is_short =
+      deadline != LocalTime::max() && deadline - BootClock::now() < 2 * Transport::kNap;
+  if (is_short || other != 0) {
+    if (!wait_readable(deadline, stop, other)) return;
     return receive(replies);
   }
   receive_from(&Transport::wait_and_read, replies);
@@ -73,9 +80,9 @@ void Connection::receive_from(Transport::Moved (Transport::*how)(char*, std::siz
   throw;
 }
 
-bool Connection::wait_readable(LocalTime deadline, const kit::StopSignal* stop) const {
+bool Connection::wait_readable(LocalTime deadline, const kit::StopSignal* stop, short other) const {
   if (transport_->has_more()) return true;
-  return kit::wait_for(descriptor(), POLLIN, deadline, stop);
+  return kit::wait_for(descriptor(), static_cast<short>(POLLIN | other), deadline, stop);
 }
 
 std::optional<Error> Connection::parting_words(Replies& replies) {

@@ -41,13 +41,16 @@ class Connection : public kit::Pooled {
 
   // All of it. When that takes too long the connection is of no use any more.
   void send(std::string_view bytes, LocalTime deadline, const kit::StopSignal* stop = nullptr);
+  // What goes out at once, as Transport::write(); does not wait.
+  Transport::Moved send_some(std::string_view bytes);
   // What has come, up to a megabyte; does not wait.
   void receive(Replies& replies);
   // More has come, whatever the descriptor says.
   bool has_more() const { return transport_->has_more(); }
-  // The same, but waits for some. Returns without any at the deadline, at the stop, or for no
-  // reason.
-  void await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop = nullptr);
+  // The same, but waits for some. Returns without any at the deadline, at the stop, when one of the
+  // `other` events (as for poll()) holds, or for no reason.
+  void await(Replies& replies, LocalTime deadline, const kit::StopSignal* stop = nullptr,
+             short other = 0);
   // For good, from any thread.
   void shut_down() noexcept {
     broken_ = true;
@@ -60,7 +63,7 @@ class Connection : public kit::Pooled {
   ServerFacts facts;
 
  private:
-  bool wait_readable(LocalTime deadline, const kit::StopSignal* stop) const;
+  bool wait_readable(LocalTime deadline, const kit::StopSignal* stop, short other) const;
   void receive_from(Transport::Moved (Transport::*how)(char*, std::size_t), Replies& replies);
   // Why it was turned away, where the server has said so before it hung up.
   std::optional<Error> parting_words(Replies& replies);

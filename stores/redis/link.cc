@@ -21,6 +21,8 @@ constexpr std::size_t kMany = 4;
 // A connection at rest for longer is looked at before it is used.
 constexpr milliseconds kRest{10};
 constexpr milliseconds kSilence{1'000};
+// So much waits to be sent where the server has long taken nothing: what is posted then is dropped.
+constexpr std::size_t kMostUnsent = std::size_t{1} << 20;
 
 // One caller's, on its stack.
 struct Call {
@@ -56,10 +58,12 @@ struct Link::State {
   std::mutex guard;
   // All below guarded by guard.
   std::deque<Pending> pending;
-  std::string out, being_sent;
-  bool driven = false;   // somebody reads, or has been asked to
-  bool parked = false;   // the driver waits for the server: who has something to send sends it
-  bool writing = false;  // somebody sends
+  std::string out;
+  std::string being_sent;  // before `out`; its rest stays where the socket takes no more
+  short wants = 0;         // the events that the rest waits for; 0: there is none
+  bool driven = false;     // somebody reads, or has been asked to
+  bool parked = false;     // the driver waits for the server: who has something to send sends it
+  bool writing = false;    // somebody sends
   LocalTime last_heard{};
   std::optional<Error> broken;
   // Of the link's own thread.
@@ -121,23 +125,29 @@ struct Link::State {
     return !broken;
   }
 
-  // Sends all there is. Without the lock meanwhile.
-  void flush(Lock& lock, LocalTime deadline) {
-    while (!out.empty() && !writing && !broken) {
+  // Sends what the socket takes; the rest is left to whoever comes next. Without the lock
+  // meanwhile.
+  void flush(Lock& lock) {
+    while (!(being_sent.empty() && out.empty()) && !writing && !broken) {
       writing = true;
-      being_sent.swap(out);
+      if (being_sent.empty()) being_sent.swap(out);
       lock.unlock();
-      const auto trouble = trouble_of([&] { connection.send(being_sent, deadline); });
+      Transport::Moved moved;
+      const auto trouble = trouble_of([&] { moved = connection.send_some(being_sent); });
       lock.lock();
-      being_sent.clear();
+      being_sent.erase(0, moved.count);
       writing = false;
+      // It took nothing for a while, and now it does: as good as a word.
+      if (wants != 0 && moved.count > 0) last_heard = BootClock::now();
+      wants = moved.count > 0 ? short{0} : moved.wants;
       if (trouble) break_off(*trouble);
+      if (wants != 0) return;
     }
   }
 
   // Who is not the driver gives others that were just woken the chance to come along: one system
   // call sends what all of them have to say.
-  void flush_as_guest(Lock& lock, LocalTime deadline) {
+  void flush_as_guest(Lock& lock) {
     if (!parked || writing) return;
     if (pending.size() >= kMany) {
       lock.unlock();
@@ -145,7 +155,7 @@ struct Link::State {
       lock.lock();
       if (!parked || writing) return;
     }
-    flush(lock, deadline);
+    flush(lock);
   }
 
   // Until `mine` is answered or, without it, until nobody waits; until the deadline or the stop.
@@ -156,13 +166,14 @@ struct Link::State {
       return stop != nullptr ? stop->is_requested() : BootClock::now() >= deadline;
     };
     while (!broken && !is_over() && !must_end()) {
-      flush(lock, deadline);
+      flush(lock);
       if (broken) break;
       parked = true;
+      const short other = wants;
       lock.unlock();
       wake(woken);
       Replies came;
-      const auto trouble = trouble_of([&] { connection.await(came, deadline, stop); });
+      const auto trouble = trouble_of([&] { connection.await(came, deadline, stop, other); });
       lock.lock();
       parked = false;
       const auto further = trouble_of([&] { distribute(came, woken); });
@@ -239,8 +250,6 @@ Link::~Link() {
   {
     const std::lock_guard lock(state_->guard);
     state_->closed = true;
-    // The link's thread sends without a deadline, which its stop does not end.
-    if (state_->writing) state_->connection.shut_down();
     state_->offered.notify_all();
   }
   worker_.reset();
@@ -261,7 +270,7 @@ bool Link::run(const Commands& commands, LocalTime deadline, Replies& replies) {
   state.append(commands, &call, now);
   bool drives = !std::exchange(state.driven, true);
   if (drives) call.state.set(Call::kDrives);
-  if (!drives) state.flush_as_guest(lock, deadline);
+  if (!drives) state.flush_as_guest(lock);
   LocalTime later = now;
   while (!drives && !call.is_done() && later < deadline) {
     if (call.state.value() == Call::kWaiting) {
@@ -288,7 +297,7 @@ void Link::hand_over(std::unique_lock<std::mutex>& lock) {
   state.driven = false;
   if (state.broken) return;
   Call* const next = state.next_driver();
-  if (next == nullptr) return state.flush(lock, BootClock::now());  // what somebody posted
+  if (next == nullptr) return state.flush(lock);  // what somebody posted
   state.driven = true;
   if (state.pending.size() >= kMany && start_worker()) {
     state.is_offered = true;
@@ -329,11 +338,9 @@ bool Link::start_worker() try {
 void Link::post(const Commands& commands) noexcept try {
   State& state = *state_;
   State::Lock lock(state.guard);
-  if (state.broken) return;
-  const LocalTime now = BootClock::now();
-  state.append(commands, nullptr, now);
-  // What does not fit into the socket now breaks the connection: it is stuck.
-  if (!state.driven || state.parked) state.flush(lock, now);
+  if (state.broken || state.out.size() > kMostUnsent) return;
+  state.append(commands, nullptr, BootClock::now());
+  if (!state.driven || state.parked) state.flush(lock);
 } catch (const std::exception&) {
   return;  // whoever uses it next hears of the trouble
 }

@@ -18,6 +18,7 @@ namespace simba::redis {
 //          answer passes the wheel on: to another who waits, or, when many wait, to a thread of the
 //          link, which keeps it until nobody waits any more
 //
+// Nobody waits for room to send: what does not fit is sent by who reads, or by the next caller.
 // Answers come in the order of the commands. A caller whose deadline passes leaves; its answer is
 // dropped when it comes. A server that says nothing for a second to somebody who waits in vain is
 // given up: the connection is closed, all others hear so.
@@ -33,7 +34,8 @@ class Link {
 
   // False: it was broken before anything was sent.
   bool run(const Commands& commands, LocalTime deadline, Replies& replies);
-  // Sends and forgets. Does not wait.
+  // Sends and forgets. Does not wait: where the server takes nothing, that goes with what is sent
+  // next, or is dropped where there is much already.
   void post(const Commands& commands) noexcept;
   // From now on it is broken; who waits hears why.
   void give_up(const Error& why);

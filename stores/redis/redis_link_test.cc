@@ -80,6 +80,20 @@ constexpr std::size_t kAll = std::size_t{1} << 30;
 std::string word(int number) { return std::to_string(10'000'000 + number); }
 Commands echo(int number) { return Commands().add({"ECHO", word(number)}); }
 
+// Takes little at a time, and now and then nothing.
+class Narrow : public Transport {
+ public:
+  using Transport::Transport;
+
+  Moved write(const char* from, std::size_t count) override {
+    if (++times_ % 3 == 0) return {0, POLLOUT};
+    return Transport::write(from, std::min<std::size_t>(count, 16));
+  }
+
+ private:
+  int times_ = 0;  // without a lock: one sends at a time
+};
+
 // A server that knows ECHO alone, of words of eight digits, at the other end of a pair of sockets.
 //
 // Threads: any.
@@ -103,7 +117,7 @@ class Parrot {
     Ear& ear = ears_.emplace_back();
     ear.socket = servers::UniqueFd(ends[1]);
     threads_.emplace_back([this, &ear] { serve(ear); });
-    return std::make_unique<Connection>(std::make_unique<Transport>(ends[0]), "redis at nowhere:1");
+    return std::make_unique<Connection>(std::make_unique<Narrow>(ends[0]), "redis at nowhere:1");
   }
 
   // From now on it reads and answers so many commands of each connection, and no more.
@@ -123,11 +137,16 @@ class Parrot {
     return ioctl(ears_.back().socket.get(), FIONREAD, &bytes) == 0 &&
            static_cast<std::size_t>(bytes) >= commands * kCommand;
   }
+  std::size_t heard() const {
+    const std::lock_guard lock(guard_);
+    return heard_;
+  }
+
+  static constexpr std::size_t kCommand = sizeof "*2\r\n$4\r\nECHO\r\n$8\r\n12345678\r\n" - 1;
 
  private:
-  static constexpr std::size_t kCommand = sizeof "*2\r\n$4\r\nECHO\r\n$8\r\n12345678\r\n" - 1;
   static constexpr std::size_t kAnswer = sizeof "$8\r\n12345678\r\n" - 1;
-  static constexpr int kRoom = 4'608;
+  static constexpr int kRoom = 32'768;  // for some dozens of writes
 
   struct Ear {
     servers::UniqueFd socket;
@@ -157,10 +176,10 @@ class Parrot {
   }
 
   // What a command has behind its first word is the answer.
-  static void answer(Ear& ear) {
+  void answer(Ear& ear) {
     std::string answers;
     std::size_t at = 0;
-    for (; ear.unread.size() - at >= kCommand; at += kCommand) {
+    for (; ear.unread.size() - at >= kCommand; at += kCommand, ++heard_) {
       answers.append(ear.unread, at + kCommand - kAnswer, kAnswer);
     }
     ear.unread.erase(0, at);
@@ -172,6 +191,7 @@ class Parrot {
   // All below guarded by guard_.
   std::list<Ear> ears_;
   std::vector<std::thread> threads_;
+  std::size_t heard_ = 0;  // commands
   bool is_closed_ = false;
 };
 
@@ -274,6 +294,82 @@ TEST_F(RedisLinkTest, WhoWaitsHearsOfItWhenTheDriverRunsOutOfMemory) {
 TEST_F(RedisLinkTest, TheWheelIsPassedOnWithoutMemoryToo) {
   bool enough = false;
   for (int memory = 0; !enough; ++memory) enough = drive_with(memory, 6, 1);
+}
+
+// Its socket has room for some of them.
+TEST_F(RedisLinkTest, WhatIsPostedWhileAServerStandsStillCostsNobodyAnAnswer) {
+  const auto link = open();
+  ASSERT_EQ(ask(*link, 0), word(0));
+  parrot.listen_to(0);
+  std::thread caller([&] { EXPECT_EQ(ask(*link, 1), word(1)); });
+  EXPECT_TRUE(eventually([&] { return parrot.has_unread(1); }));
+  for (int i = 0; i < 2'000; ++i) link->post(echo(1'000 + i));
+  EXPECT_FALSE(link->is_broken());
+  parrot.listen_to(kAll);
+  caller.join();
+  EXPECT_EQ(ask(*link, 2), word(2));
+
+  parrot.listen_to(0);
+  for (int i = 0; i < 2'000; ++i) link->post(echo(5'000 + i));
+  EXPECT_FALSE(link->is_broken()) << "and nobody calls";
+  parrot.listen_to(kAll);
+  EXPECT_EQ(ask(*link, 3), word(3));
+  EXPECT_EQ(parrot.heard(), 4'004U) << "nothing is lost";
+}
+
+TEST_F(RedisLinkTest, WhatIsPostedToAServerThatStandsStillDoesNotGrowForEver) {
+  const auto link = open();
+  parrot.listen_to(0);
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20;
+  Commands many;
+  for (int i = 0; i < 100; ++i) many.add({"ECHO", word(i)});
+  for (std::size_t bytes = 0; bytes < 3 * kMegabyte; bytes += many.bytes().size()) link->post(many);
+  parrot.listen_to(kAll);
+  EXPECT_EQ(ask(*link, 2), word(2));
+  EXPECT_GT(parrot.heard() * Parrot::kCommand, kMegabyte);
+  EXPECT_LT(parrot.heard() * Parrot::kCommand, 2 * kMegabyte);
+}
+
+// Some leave early, some post, the server stands still now and then, and its connections are cut.
+TEST_F(RedisLinkTest, ManyCallersGetTheirOwnAnswersThroughCuts) {
+  std::mutex guard;
+  std::shared_ptr<Link> current;  // guarded by guard
+  const auto link = [&] {
+    const std::lock_guard lock(guard);
+    if (!current || current->is_broken()) current = open();
+    return current;
+  };
+  std::atomic<bool> stop{false};
+  std::atomic<int> good{0}, wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 12; ++i) {
+    threads.emplace_back([&, i] {
+      for (int round = 0; !stop; ++round) {
+        const int number = i * 1'000'000 + 4 * (round % 100'000);
+        if (round % 5 == i % 5) link()->post(echo(number + 3));
+        const Commands two = Commands().add({"ECHO", word(number)}).add({"ECHO", word(number + 1)});
+        Replies replies;
+        try {
+          if (!link()->run(two, in(round % 7 == 0 ? 1ms : 60s), replies)) continue;
+        } catch (const Error&) {
+          continue;
+        }
+        const bool is_mine = replies.size() == 2 && replies[0].text == word(number) &&
+                             replies[1].text == word(number + 1);
+        ++(is_mine ? good : wrong);
+      }
+    });
+  }
+  for (int round = 0; round < 24; ++round) {
+    const int before = good;
+    ASSERT_TRUE(eventually([&] { return good > before + 100; })) << "round " << round;
+    parrot.listen_to(5);
+    if (round % 2 == 0) parrot.cut();
+    parrot.listen_to(kAll);
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 // Bound, and nobody listens.
