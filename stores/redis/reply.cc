@@ -62,7 +62,8 @@ void* create_string(const redisReadTask* task, char* text, std::size_t length) {
                 [&](Reply& reply) { reply.text.assign(text, length); });
 }
 
-void* create_array(const redisReadTask* task, int items) {
+template <class Count>  // int; from hiredis 1.0 on size_t
+void* create_array(const redisReadTask* task, Count items) {
   const auto count = static_cast<std::size_t>(items > 0 ? items : 0);
   if (!growing(task).has_room(count, 0)) return nullptr;
   return filled(task, Reply::Kind::kArray, [&](Reply& reply) { reply.items.resize(count); });
@@ -76,8 +77,17 @@ void* create_nil(const redisReadTask* task) {
   return filled(task, Reply::Kind::kNil, [](Reply&) {});
 }
 
+#if HIREDIS_MAJOR >= 1
+// Of RESP3, which nobody has asked for.
+void* refuse_double(const redisReadTask*, double, char*, std::size_t) { return nullptr; }
+void* refuse_bool(const redisReadTask*, int) { return nullptr; }
+
+redisReplyObjectFunctions functions{create_string, create_array, create_integer, refuse_double,
+                                    create_nil,    refuse_bool,  [](void*) {}};
+#else
 redisReplyObjectFunctions functions{create_string, create_array, create_integer, create_nil,
                                     [](void*) {}};
+#endif
 
 [[noreturn]] void fail(const std::string& why) {
   throw Error(Errc::kCorrupt, "redis: the server's answer is no answer: " + why);
