@@ -130,6 +130,51 @@ TEST_F(UserTest, NeitherContenderNorObserverMayHarmAServer) {
   }
 }
 
+// Under names that follow from nothing, each script does all it can, for a user who may touch what
+// is declared and nothing else.
+TEST_F(UserTest, TheScriptsTouchTheKeysThatAreDeclaredAlone) {
+  const std::string lease = "a" + m, fence = "b" + m, token = "c" + m, details = "d" + m,
+                    queue = "e" + m;
+  make_user({"~" + lease, "~" + fence, "~" + token, "~" + details, "~" + queue, "&*", "+@all"});
+  Admin its(with_user()), listener(url());
+  const auto take = [&](const std::string& id, const std::string& was, const std::string& after) {
+    return its({"EVAL", std::string(acquire_script().text), "5", lease, fence, token, details,
+                queue, id, "20000", "10 5 ", "0", "place", was, after});
+  };
+  const auto renew = [&](const std::string& id, const std::string& of, const std::string& shape) {
+    return its({"EVAL", std::string(guard_script().text), "3", lease, token, details, id, of,
+                "20000", shape});
+  };
+  const auto release = [&](const std::string& id, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{
+        "EVAL", std::string(release_script().text), "4", lease, token, details, queue, id};
+    words.insert(words.end(), more.begin(), more.end());
+    return its(words);
+  };
+  const std::string digits = "[0-9]+", us = digits;
+  const auto says = [](const std::string& pattern) { return ::testing::MatchesRegex(pattern); };
+  EXPECT_THAT(take("x", "0", "99999999999999"), says(us + "[|][|]" + digits)) << "too early";
+  const std::string first = take("x", "0", "0");
+  ASSERT_THAT(first, says(us)) << "granted";
+  EXPECT_THAT(take("x", "0", "0"), says(us + "[|]" + first + "[|]20000[|]x[|]10 5 .* x"));
+  admin()({"ZADD", queue, "1", "dead"});
+  EXPECT_THAT(take("y", "0", "0"), says(us + "[|]" + first + "[|]" + digits + "[|]x[|]10 5 .* x"));
+  EXPECT_EQ(admin()({"ZRANGE", queue, "0", "-1"}), "place") << "queued, and the dead dropped";
+  EXPECT_THAT(renew("x", first, "10 5 "), says(us + "[|]10 5 .* x"));
+  EXPECT_THAT(renew("x", first, "20 5 "), says(us + "[|]20 5 .* x")) << "for longer";
+  EXPECT_THAT(renew("y", first, "10 5 "), says(us + "[|]" + first + "[|].*[|]x[|].*"));
+  listener.subscribe({lease});
+  EXPECT_EQ(release("y"), "0");
+  EXPECT_EQ(release("x", {first}), "1");
+  EXPECT_EQ(admin()({"EXISTS", lease, token, details, queue}), "0") << "woken";
+  admin()({"ZADD", queue, "1", "place"});
+  const std::string second = take("y", "1", "0");
+  EXPECT_THAT(second, says(us));
+  EXPECT_EQ(admin()({"EXISTS", queue}), "0") << "out of the queue";
+  EXPECT_EQ(release("y", {second, "keep"}), "1");
+  admin()({"DEL", lease, fence, token, details});
+}
+
 TEST_F(UserTest, AUserWithoutAPasswordIsNotSomebodyElse) {
   make_user(contender);
   const std::string denied = Error(Errc::kDenied, "").code().message();
