@@ -87,7 +87,7 @@ class Narrow : public Transport {
 
   Moved write(const char* from, std::size_t count) override {
     if (++times_ % 3 == 0) return {0, POLLOUT};
-    return Transport::write(from, std::min<std::size_t>(count, 16));
+    return Transport::write(from, std::min<std::size_t>(count, count > 8'192 ? 1'024 : 16));
   }
 
  private:
