@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdlib>
 #include <functional>
 #include <list>
@@ -38,8 +39,11 @@ void* get_memory(std::size_t count) {
     throw std::bad_alloc();
   }
   if (memory_left > 0) --memory_left;
-  if (void* const memory = std::malloc(count > 0 ? count : 1)) return memory;
-  throw std::bad_alloc();
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignof(std::max_align_t), std::max<std::size_t>(count, 1)) != 0) {
+    throw std::bad_alloc();
+  }
+  return memory;
 }
 
 }  // namespace
