@@ -87,7 +87,7 @@ class EngineLogTest : public ::testing::Test {
     spec.label = "me";
     spec.goal = Goal::kKeep;
     spec.notify = [](const MutexState&) {};
-    const auto who = enrolled.emplace_back(engine->enroll(std::move(spec)));
+    auto who = enrolled.emplace_back(engine->enroll(std::move(spec)));
     engine->start(who);
     executor->run();
     return who;

@@ -42,12 +42,12 @@ TEST(PostgresFailure, IsOneLineWithoutPlacesInSources) {
 
 TEST(PostgresFailure, RepeatsNoMoreThanTheBeginningAndNothingThatATerminalObeys) {
   const std::string text = "\x1b]0;x\a\r\n\x9b" + std::string(10'000, 'x');
-  for (const Error& error :
-       {connect_failure("failed: FATAL:  28P01: " + text, "h:1/db"),
-        connect_failure("failed: SSL " + text, "h:1/db"), connect_failure(text, "h:1/db"),
-        Error(server_failure("42501", text, "h:1/db", "t")),
-        Error(server_failure(text, text, "h:1/db", "t"))}) {
-    const std::string what = error.what();
+  const auto said = [](const Error& error) -> std::string { return error.what(); };
+  for (const std::string& what :
+       {said(connect_failure("failed: FATAL:  28P01: " + text, "h:1/db")),
+        said(connect_failure("failed: SSL " + text, "h:1/db")),
+        said(connect_failure(text, "h:1/db")), said(server_failure("42501", text, "h:1/db", "t")),
+        said(server_failure(text, text, "h:1/db", "t"))}) {
     EXPECT_THAT(what, AllOf(HasSubstr("postgres at h:1/db"), HasSubstr("?]0;x? ; ?xxx"),
                             HasSubstr("..."), Not(HasSubstr("\x1b")), Not(HasSubstr("\n"))));
     EXPECT_LT(what.size(), 2'000U);
