@@ -1,10 +1,12 @@
 #include <mysql.h>
 
+#include <sstream>
 #include <thread>
 
 #include "stores/mysql/connection.h"
 #include "stores/mysql/mysql_fixture.h"
 #include "stores/mysql/schema.h"
+#include "stores/mysql/statements.h"
 
 // What this store does with its table, on a real server.
 namespace simba::mysql {
@@ -303,6 +305,24 @@ TEST_F(MysqlStoreTest, AConnectionOfTheUserIsNotMadeAnewBehindItsBack) {
 }
 
 // Whatever it was told when it was made.
+// NOW() is that of the statement's start, and stands still here; SYSDATE() goes on.
+TEST_F(MysqlStoreTest, NoRowThatIsReadIsOlderThanTheTimeItComesWith) {
+  take(*open(), "report", "a~1");
+  const Statements ours(Endpoint(options()), {});
+  std::string observe = ours.prepared[Statements::kObserve].sql;
+  observe.replace(observe.find('?'), 1, "'report'");
+  const std::string_view name = "report";
+  for (const std::string& sql :
+       {observe, ours.observe_many({&name, 1}), ours.list("report", "", 10), ours.row("report")}) {
+    Admin reader(options());
+    reader("SET TIMESTAMP = 1000");
+    std::istringstream row(reader(sql));
+    std::string column;
+    for (int i = 0; i < 7; ++i) std::getline(row, column, '|');
+    EXPECT_EQ(column, "1000000") << sql;
+  }
+}
+
 TEST_F(MysqlStoreTest, AConnectionOfTheUserTakesTextsOfSeveralStatements) {
   const MysqlOptions there = options();
   MysqlOptions given = there;

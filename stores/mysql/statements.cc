@@ -34,7 +34,8 @@ namespace {
 constexpr std::string_view kUs = "CAST(UNIX_TIMESTAMP(SYSDATE(6)) * 1000000 AS UNSIGNED)";
 
 // At the start of the statement, before the rows are as they are: while they are on their way to a
-// reader that stands still, their owners renew, and none of them must look expired.
+// reader, or the server stands still in between, their owners renew, and none of them must look
+// expired.
 constexpr std::string_view kUsBefore = "CAST(UNIX_TIMESTAMP(NOW(6)) * 1000000 AS UNSIGNED)";
 
 // In the first statement of a connection the variable has no type yet, and GREATEST would compare,
@@ -151,6 +152,12 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   }
 }
 
+// Of who only looks.
+std::string as_it_begins(std::string sql) {
+  replace_all(sql, kUs, kUsBefore);
+  return sql;
+}
+
 std::string bytes_of(const std::string& column, const Shape::Text& type) {
   return type.is_binary() ? column : "BINARY CONVERT(" + column + " USING utf8mb4)";
 }
@@ -216,7 +223,7 @@ Statements::Statements(const Endpoint& endpoint, const Shape& its_shape)
       {filled(shape.has_token ? limit + std::string(kTakeFree) : "DO 1"), n + "nnsssn", ""});
   prepared.push_back({filled(limit + std::string(kRenewOne)), n + "nnsssn", ""});
   prepared.push_back({filled(limit + std::string(kReleaseOne)), n + "sssssnn", ""});
-  prepared.push_back({filled(kObserveOne), "s", kRowColumns});
+  prepared.push_back({as_it_begins(filled(kObserveOne)), "s", kRowColumns});
 }
 
 std::string only_reads_sql(const std::string& value) {
@@ -379,16 +386,16 @@ std::string Statements::release_many(std::span<const Claim> claims,
 std::string Statements::observe_many(std::span<const std::string_view> mutexes) const {
   std::vector<Claim> claims;
   for (const std::string_view mutex : mutexes) claims.push_back({mutex, {}, 0, 0, {}, {}});
-  std::string read = filled(kReadMany);
+  std::string read = as_it_begins(filled(kReadMany));
   replace_all(read, "{claims}", claims_table(claims));
   return read;
 }
 
 std::string Statements::row(std::string_view mutex) const {
   const std::string name = text_literal(mutex);
-  return answered(
-      filled("SELECT {row}, k.version FROM (SELECT 1 AS one) d LEFT JOIN {table} k ON k.mutex = ?"),
-      {&name, 1});
+  return answered(as_it_begins(filled("SELECT {row}, k.version FROM (SELECT 1 AS one) d"
+                                      " LEFT JOIN {table} k ON k.mutex = ?")),
+                  {&name, 1});
 }
 
 std::string Statements::evict(const Claim& term, Eviction how, const std::string& bell,
@@ -411,8 +418,7 @@ std::string Statements::list(std::string_view prefix, std::string_view after,
   std::string sql = filled("SELECT {row} FROM {table} k WHERE {k.mutex} >= " + from +
                            " AND LEFT({k.mutex}, " + number(prefix.size()) +
                            ") = " + literal(prefix) + " ORDER BY {k.mutex} LIMIT " + number(limit));
-  replace_all(sql, kUs, kUsBefore);
-  return sql;
+  return as_it_begins(std::move(sql));
 }
 
 }  // namespace simba::mysql
