@@ -26,7 +26,7 @@
 // begins and is never used again once kTrying or the term that came of it has ended.
 namespace simba::core {
 
-enum class Goal {
+enum class Goal : std::uint8_t {
   kKeep,     // contend again after each term: leadership
   kOnce,     // one term: a lock
   kObserve,  // never contend
@@ -210,12 +210,12 @@ class Contention {
 
   Phase phase_ = Phase::kIdle;
   Goal goal_ = Goal::kKeep;
-  LocalTime stop_by_ = LocalTime::max();  // whatever the store does
   bool stop_ = false;
   bool left_work_ = false;
   bool pushed_ = false;
   bool tells_ = true;
   bool has_answer_ = false;
+  LocalTime stop_by_ = LocalTime::max();  // whatever the store does
 
   // The attempt: from its first claim until it is given up or its term has ended.
   std::string wire_id_;

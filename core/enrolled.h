@@ -105,6 +105,7 @@ class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
   const std::string& mutex() const { return group->mutex; }
 
   const Goal goal;
+  bool left_work = false;                    // the last of its lives did not wait for it any longer
   const std::function<void()> poke;          // as in Spec
   const std::unique_ptr<Audience> audience;  // null: nobody is told
   const std::shared_ptr<Group> group;
@@ -112,7 +113,6 @@ class Enrolled : public Timed, public std::enable_shared_from_this<Enrolled> {
   std::shared_ptr<TermRecord> term;  // the running or the last one
   std::optional<Error> trouble;      // of the last failed call; cleared by an answer
   std::uint64_t lives = 0;           // that have ended
-  bool left_work = false;            // the last of them did not wait for it any longer
 
  private:
   friend class Engine;
