@@ -1,6 +1,7 @@
 // The second program, for stores that are servers.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "cli/exit_codes.h"
@@ -53,6 +54,7 @@ TEST_F(ServersTest, GetAStoreFromTheEnvironment) {
 }
 
 TEST_F(ServersTest, DriversCountInNoSharedMemory) {
+  unsetenv("MONGOC_DISABLE_SHM");  // NOLINT(concurrency-mt-unsafe): no threads yet
   install_neighbour("echo $MONGOC_DISABLE_SHM");
   EXPECT_EQ(run_copy({"ls"}, {"SIMBA_STORE=elsewhere://host/"}).out, "set-by-simba\n");
   EXPECT_EQ(run_copy({"ls"}, {"SIMBA_STORE=elsewhere://host/", "MONGOC_DISABLE_SHM=1"}).out, "1\n");

@@ -9,6 +9,10 @@ jobs=$(nproc)
 # Another build folder or clone with the same flags finds what this one has compiled; precompiled headers are cached.
 export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$root CCACHE_SLOPPINESS=pch_defines,time_macros
 
+# MongoDB's driver keeps counters in a file of shared memory by its process id. Of a process that is killed it stays, and the
+# next one of that id complains on its standard error.
+export MONGOC_DISABLE_SHM=1
+
 live='' bold='' red='' green='' dim='' plain=''
 if [[ -t 1 && ${TERM:-dumb} != dumb ]]; then
   live=1
