@@ -103,6 +103,19 @@ void become(Prepared& prepared, const std::string& user) {
   prepared.groups.resize(static_cast<std::size_t>(count));
 }
 
+// What the loader takes along may lie where that user cannot look, and then it goes without a word.
+void bring_along(Prepared& prepared) {
+  constexpr std::string_view kPreload = "LD_PRELOAD=";
+  for (std::string& entry : prepared.environment) {
+    if (!entry.starts_with(kPreload)) continue;
+    const std::filesystem::path from = entry.substr(kPreload.size());
+    const std::filesystem::path to = std::filesystem::path(prepared.directory) / from.filename();
+    std::filesystem::copy_file(from, to, std::filesystem::copy_options::skip_existing);
+    std::filesystem::permissions(to, std::filesystem::perms{0755});
+    entry = std::string(kPreload) + to.string();
+  }
+}
+
 Prepared prepare(const Command& command) {
   Prepared prepared;
   prepared.program = find_program({command.words.at(0)});
@@ -111,11 +124,12 @@ Prepared prepare(const Command& command) {
   }
   prepared.words = command.words;
   prepared.environment = command.environment;
-  for (char** each = environ; *each; ++each) prepared.environment.emplace_back(*each);
   prepared.directory = command.directory.empty() ? "/" : command.directory.string();
   prepared.log = command.log.empty() ? "/dev/null" : command.log.string();
   prepared.death_signal = command.death_signal;
   if (!command.user.empty()) become(prepared, command.user);
+  if (prepared.changes_user) bring_along(prepared);
+  for (char** each = environ; *each; ++each) prepared.environment.emplace_back(*each);
   return prepared;
 }
 
